@@ -1,0 +1,176 @@
+//! Effect 2: run kernels. A [`Trial`] goes in, an [`Observation`] comes out; nothing here knows what is right.
+//!
+//! An engine hands out [`Runner`]s, one for the reference (submission zero) and one for each stream of a submission's
+//! trials. A runner owns a worker process; a crash or hang of learner's code ends that process only.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::grid::Grid;
+
+/// How closely a trial watches the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Watch {
+    /// Nothing but the grids; all cores.
+    Fast,
+    /// Words read from global memory, and accesses outside the grids; all cores.
+    Count,
+    /// Everything: words read, races, never-written reads, out-of-range accesses, barriers; one OS thread, deterministic.
+    Full,
+}
+
+/// One run of a kernel: `launches` launches on an n x n grid, swapping two buffers.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The grid before the first launch; its n is the trial's n.
+    pub initial: Arc<Grid>,
+    /// The diffusion number handed to the kernel.
+    pub r: f32,
+    /// Launches, at least 1.
+    pub launches: u32,
+    pub watch: Watch,
+    /// After which launches (from 1, ascending) the grid is wanted. Final grids must be asked for too.
+    pub keep: Vec<u32>,
+    /// A cell (row, column) whose last writer in the last launch is wanted; needs [`Watch::Full`].
+    pub writer_of: Option<(usize, usize)>,
+}
+
+/// What a trial showed.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// The kept grids, by launch. Shorter than `Trial::keep` when the run ended early.
+    pub grids: Vec<(u32, Grid)>,
+    /// 4-byte words read from global memory, a value a launch; empty under [`Watch::Fast`].
+    pub words_read: Vec<u64>,
+    /// Hazards in order of first appearance, each site once ([`Watch::Full`]; out-of-range ones also [`Watch::Count`]).
+    pub hazards: Vec<Hazard>,
+    /// The first launch that changed its input grid, and the cell in row-major order where it did.
+    pub input_changed: Option<InputChange>,
+    /// The thread that last wrote the cell asked for.
+    pub writer: Option<Actor>,
+    /// What ended the run before its last launch.
+    pub fault: Option<RunFault>,
+    /// What the kernel printed (capped; raw bytes made lossy UTF-8, unescaped: never show it as is).
+    pub output: String,
+    /// CPU time of the launches, seconds.
+    pub cpu_seconds: f64,
+    /// Wall time of the launches, seconds.
+    pub wall_seconds: f64,
+}
+
+impl Observation {
+    /// The grid kept after `launch`, if the run got that far.
+    pub fn grid_after(&self, launch: u32) -> Option<&Grid> {
+        self.grids.iter().find(|(kept, _)| *kept == launch).map(|(_, grid)| grid)
+    }
+}
+
+/// A CUDA thread in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Actor {
+    /// blockIdx x, y, z
+    pub block: [u32; 3],
+    /// threadIdx x, y, z
+    pub thread: [u32; 3],
+}
+
+/// A place in heat.cu, 1-based; column 0 when unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Place {
+    pub line: u32,
+    pub column: u32,
+}
+
+/// The first cell of its input that a launch changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InputChange {
+    pub launch: u32,
+    pub row: usize,
+    pub column: usize,
+    pub before: f32,
+    pub after: f32,
+}
+
+/// Which memory an access touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// The input grid: cell index row * n + column, may be out of range.
+    In { cell: i64 },
+    /// The output grid, likewise.
+    Out { cell: i64 },
+    /// A shared array: its name, and the byte offset from its start.
+    Shared { name: String, byte: i64 },
+    /// A local array: its name when known, and the index.
+    Local { name: String, index: i64 },
+    /// A __device__ or __constant__ variable.
+    Device { name: String },
+    /// Anywhere else: a host pointer, null, a wild address.
+    Wild { address: u64 },
+}
+
+/// What kind of hazard; see the checks `memory` and `race`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HazardKind {
+    /// An access outside its grid or array.
+    OutOfRange,
+    /// A read of a word that nobody has written (shared array, or the output grid in this launch).
+    NeverWritten,
+    /// Write and write, no barrier between them.
+    WriteWriteRace,
+    /// As above, but both wrote the same value.
+    SameValueRace,
+    /// Read and write, no barrier between them.
+    ReadWriteRace,
+    /// Threads of one block waited at different barriers, or a barrier nobody could leave.
+    BarrierDivergence,
+    /// Threads returned while others of their block waited at a barrier.
+    BarrierAfterExit,
+    /// A store into the `in` grid.
+    InputWritten,
+}
+
+/// One hazard, at the first pair of threads that showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hazard {
+    pub kind: HazardKind,
+    pub memory: Option<Memory>,
+    /// Whether the access was a store (else a load); false for barriers.
+    pub store: bool,
+    /// Bytes accessed; 0 for barriers.
+    pub bytes: u32,
+    /// Where in heat.cu; null when the access lies in none of its lines.
+    pub place: Option<Place>,
+    pub actor: Actor,
+    /// The other side of a race, or the other barrier.
+    pub other: Option<(Actor, Option<Place>)>,
+    /// The launch (from 1) in which it first appeared.
+    pub launch: u32,
+    /// How often it was seen in the trial.
+    pub count: u64,
+}
+
+/// What ended a run early. All are the submission's doing but for [`RunFault::CannotJudge`] and [`RunFault::WallLimit`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunFault {
+    /// The launch was refused before a thread ran: too many threads, too much shared memory, an empty grid.
+    LaunchRefused { launch: u32, reason: String },
+    /// A wild access, abort, trap or other signal: what happened in words, with its address where known.
+    Crash { launch: u32, what: String, memory: Option<Memory>, place: Option<Place>, actor: Option<Actor> },
+    /// A launch used up its CPU time.
+    Hang { launch: u32, cpu_seconds: f64, place: Option<Place>, actor: Option<Actor> },
+    /// No thread of a block could go on: the barrier hazard says where.
+    Deadlock { launch: u32 },
+    /// The engine cannot run an ordinary CUDA feature that the kernel uses.
+    CannotJudge { construct: String, place: Option<Place> },
+    /// Only the wall limit passed: the machine was too busy.
+    WallLimit { launch: u32, wall_seconds: f64 },
+}
+
+/// Runs trials of one program, one after another.
+pub trait Runner: Send {
+    /// An error is the grader's or machine's fault; everything a kernel can do comes back as an observation. After a
+    /// fault the runner starts a fresh worker for the next trial.
+    fn run(&mut self, trial: &Trial) -> anyhow::Result<Observation>;
+}

@@ -1,0 +1,1 @@
+//! What is asked: the figures of reference/exercise.toml.

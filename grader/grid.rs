@@ -1,0 +1,65 @@
+//! The grid: n x n cells of `f32`, row-major, ring included.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// A square grid of temperatures. The ring is its outermost row or column on each side; the rest is the interior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    n: usize,
+    cells: Vec<f32>,
+}
+
+impl Grid {
+    /// `cells` holds n * n values, row-major. `None` when the length is not n * n.
+    pub fn from_cells(n: usize, cells: Vec<f32>) -> Option<Self> {
+        (n.checked_mul(n)? == cells.len()).then_some(Self { n, cells })
+    }
+
+    /// The initial condition of a trial: an interior uniform in [0, 1) and four hot walls that differ from each other
+    /// (so that a swap of neighbours shows), from a seed that the report names.
+    pub fn initial(n: usize, seed: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut uniform = || (random.next_u32() >> 8) as f32 / (1u32 << 24) as f32;
+        let mut cells = Vec::with_capacity(n * n);
+        for row in 0..n {
+            for column in 0..n {
+                let wall = match (row, column) {
+                    (0, _) => Some(2.0),
+                    (_, 0) => Some(1.75),
+                    _ if row == n - 1 => Some(1.25),
+                    _ if column == n - 1 => Some(1.5),
+                    _ => None,
+                };
+                let noise = uniform();
+                cells.push(wall.map_or(noise, |heat| heat + noise / 4.0));
+            }
+        }
+        Self { n, cells }
+    }
+
+    /// Cells on a side, ring included.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// All cells, row-major.
+    pub fn cells(&self) -> &[f32] {
+        &self.cells
+    }
+
+    /// One cell; rows and columns are 0-based, ring included.
+    pub fn at(&self, row: usize, column: usize) -> f32 {
+        self.cells[row * self.n + column]
+    }
+
+    /// Largest absolute value; the scale of the tolerance.
+    pub fn max_abs(&self) -> f32 {
+        self.cells.iter().fold(0.0, |most, cell| most.max(cell.abs()))
+    }
+
+    /// Whether (row, column) lies on the ring.
+    pub fn on_ring(&self, row: usize, column: usize) -> bool {
+        row == 0 || column == 0 || row == self.n - 1 || column == self.n - 1
+    }
+}

@@ -1,0 +1,1 @@
+//! Pure judgement: observations in, checks out. Imports no process, file system or GPU.

@@ -1,0 +1,1 @@
+//! Pure reporting: a judged grade in, text or JSON out.

@@ -1,0 +1,38 @@
+//! What was handed in, read as text only: the file, its kernel, its launch, its answer. Runs nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a kernel is launched on an n x n grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Geometry {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, bytes.
+    pub shared: u32,
+}
+
+/// Which of the contract's three sources gave the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchSource {
+    /// `// grader: kernel=NAME block=32x8 tile=32x8 shared=0`
+    Directive,
+    /// The learner's own launch statement.
+    LaunchStatement,
+    /// Block 32x8, tile 32x8.
+    Default,
+}
+
+/// The learner's kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name without template arguments, namespaces included: `ns::twoStep`.
+    pub name: String,
+    /// The C++ expression that calls it from the end of heat.cu: `ns::twoStep<32, 8>`.
+    pub call: String,
+    /// Line of its definition in heat.cu, from 1.
+    pub line: u32,
+}
