@@ -23,3 +23,6 @@ pub mod judge;
 pub mod verdict;
 
 pub mod report;
+
+pub mod doctor;
+pub mod progress;
