@@ -1,1 +1,3 @@
-fn main(){}
+fn main() -> anyhow::Result<()> {
+    heat_grader::execute::cpu::worker::main()
+}

@@ -1,5 +1,7 @@
 //! What was handed in, read as text only: the file, its kernel, its launch, its answer. Runs nothing.
 
+pub mod lexer;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -327,7 +327,8 @@ impl Checker {
         if self.watch != Watch::Full {
             return;
         }
-        let (code, now) = (self.code(touch), self.clock.now(standing));
+        // Shared memory begins anew with every block: what came before is no past of it.
+        let (code, now) = (self.code(touch), Now { launch: self.clock.block, ..self.clock.now(standing) });
         if touch.kind == TouchKind::Read {
             let report = self.shared.read(touch.address, touch.bytes, code, now);
             if report.written < self.clock.block {
