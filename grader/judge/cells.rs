@@ -1,18 +1,8 @@
 //! Comparing two grids: how far they may differ, and where they first do.
 //!
-//! The tolerance is derived, not guessed. For r <= 1/4 a timestep of the scheme is a contraction in the max norm (every
-//! weight lies in [0, 1] and the five sum to one: the lesson's discrete maximum principle), so a rounding difference
-//! never grows, and each timestep adds at most a small multiple of the unit roundoff times max|u0|.
+//! The tolerance between them is derived in [`Exercise::tolerance`](crate::exercise::Exercise::tolerance).
 
 use crate::grid::Grid;
-
-/// Half the distance between 1 and the next `f32` above 1.
-const UNIT_ROUNDOFF: f64 = 1.0 / (1u64 << 24) as f64;
-
-/// The largest difference that rounding can explain after `timesteps` steps from a grid with the given max|u0|.
-pub fn tolerance(units_per_step: f64, timesteps: u32, max_abs: f32) -> f64 {
-    f64::from(timesteps) * units_per_step * UNIT_ROUNDOFF * f64::from(max_abs)
-}
 
 /// A cell where two grids differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,14 +153,6 @@ mod tests {
         let mut cells = from.cells().to_vec();
         cells[row * from.n() + column] = value;
         Grid::from_cells(from.n(), cells).expect("same size")
-    }
-
-    #[test]
-    fn the_tolerance_is_the_designs() {
-        // DESIGN.md: bound 1.9e-6 after two steps and 9.5e-4 after a thousand, for max|u0| = 1.
-        assert!((tolerance(16.0, 2, 1.0) - 1.907e-6).abs() < 1e-9);
-        assert!((tolerance(16.0, 1000, 1.0) - 9.5367e-4).abs() < 1e-8);
-        assert_eq!(tolerance(16.0, 2, 2.0), 2.0 * tolerance(16.0, 2, 1.0));
     }
 
     #[test]
