@@ -23,3 +23,5 @@ pub mod judge;
 pub mod verdict;
 
 pub mod report;
+
+pub mod exit_code;
