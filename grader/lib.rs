@@ -24,4 +24,9 @@ pub mod verdict;
 
 pub mod report;
 
+pub mod cli;
+pub mod doctor;
 pub mod exit_code;
+pub mod grade;
+pub mod progress;
+pub mod selftest;

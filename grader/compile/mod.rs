@@ -1,1 +1,11 @@
 //! Effect 1: compilers. Yields every build that a grade needs, so that nothing loops back to it.
+//!
+//! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
+//! CUDA and turns it into PTX and cubins, [`diagnostics`] reads what compilers say, [`process`] runs them.
+
+pub mod diagnostics;
+pub mod fetch;
+pub mod landlock;
+pub mod nvcc;
+pub mod process;
+pub mod toolkit;

@@ -1,0 +1,276 @@
+//! Is a text CUDA? nvcc turns it into PTX, and ptxas assembles that, because some faults show there only (too much
+//! static shared memory, say).
+//!
+//! The text is copied to a fixed name in a fresh folder (file names reach a shell inside nvcc) and the tools are
+//! confined to the toolchain. A fault of the text, and a limit that it hits, is data; a toolchain that cannot compile
+//! three lines of ours either is an error.
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+
+use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, demangle, pattern, plain};
+use super::landlock;
+use super::process::{Finished, Limit, Tool, scratch};
+use super::toolkit::{HostCompiler, Toolkit};
+
+/// The lesson's target: the Tesla T4.
+pub const LESSON_ARCH: u32 = 75;
+
+/// What a compiler made of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Build<T> {
+    pub outcome: Outcome<T>,
+    /// Warnings, whatever the outcome.
+    pub warnings: Diagnostics,
+    pub wall: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome<T> {
+    Compiled(T),
+    /// Holds at least one error.
+    Rejected(Diagnostics),
+    /// The text made the compiler use up a limit. All but [`Limit::Wall`] are the text's doing for certain; a busy
+    /// machine can pass the wall limit with an honest text.
+    LimitHit { limit: Limit, sentence: String },
+}
+
+/// A text that is CUDA.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cuda {
+    pub ptx: String,
+    /// The architecture compiled for: 75 is sm_75. Not the one asked for where this nvcc does not know that.
+    pub arch: u32,
+    pub assembled: Assembled,
+}
+
+/// PTX assembled by ptxas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assembled {
+    pub cubin: Vec<u8>,
+    pub kernels: Vec<KernelUse>,
+}
+
+/// What ptxas says a kernel takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelUse {
+    /// The mangled name.
+    pub name: String,
+    /// Registers a thread.
+    pub registers: u32,
+    /// Static shared memory a block, bytes.
+    pub shared: u32,
+    /// Stack frame a thread, bytes: local arrays and spills.
+    pub stack: u32,
+    /// Bytes spilled a thread: stores, loads.
+    pub spill_stores: u32,
+    pub spill_loads: u32,
+}
+
+/// A kernel that PTX holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub mangled: String,
+    /// `ns::step(float const*, float*, int, float)`; the same as `mangled` for extern "C".
+    pub demangled: String,
+    /// PTX types in order: `u64`, `f32`, `b8[16]` for a struct.
+    pub params: Vec<String>,
+}
+
+/// Compiles `source` for `arch` (75 is sm_75) and assembles the PTX. An error means that the toolchain or the machine
+/// is at fault.
+pub fn check_as_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<Build<Cuda>> {
+    let build = compile_and_assemble(toolkit, gxx, source, arch)?;
+    if !matches!(build.outcome, Outcome::Compiled(_)) {
+        prove(toolkit, gxx, arch)?;
+    }
+    Ok(build)
+}
+
+/// A rejection counts only where the toolchain takes a kernel that is right.
+fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
+    const PROBE: &str = "__global__ void probe(const float* in, float* out, int n, float r) { out[n] = r * in[n]; }\n";
+    match compile_and_assemble(toolkit, gxx, PROBE, arch)?.outcome {
+        Outcome::Compiled(_) => Ok(()),
+        Outcome::Rejected(said) => {
+            let first = said.shown.first().map_or("", |diagnostic| &diagnostic.message);
+            bail!("nvcc {} with g++ {} compiles nothing on this machine: {first}", toolkit.version, gxx.version)
+        }
+        Outcome::LimitHit { sentence, .. } => bail!("nvcc compiles nothing on this machine: {sentence}"),
+    }
+}
+
+fn compile_and_assemble(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<Build<Cuda>> {
+    let started = Instant::now();
+    let (compiled, arch) = to_ptx(toolkit, gxx, source, arch)?;
+    let mut warnings = compiled.warnings;
+    let ptx = match compiled.outcome {
+        Outcome::Compiled(ptx) => ptx,
+        Outcome::Rejected(said) => return Ok(Build { outcome: Outcome::Rejected(said), warnings, wall: started.elapsed() }),
+        Outcome::LimitHit { limit, sentence } => {
+            return Ok(Build { outcome: Outcome::LimitHit { limit, sentence }, warnings, wall: started.elapsed() });
+        }
+    };
+    let assembled = assemble(toolkit, &ptx, arch)?;
+    warnings.append(assembled.warnings);
+    let outcome = match assembled.outcome {
+        Outcome::Compiled(assembled) => Outcome::Compiled(Cuda { ptx, arch, assembled }),
+        Outcome::Rejected(said) => Outcome::Rejected(said),
+        Outcome::LimitHit { limit, sentence } => Outcome::LimitHit { limit, sentence },
+    };
+    Ok(Build { outcome, warnings, wall: started.elapsed() })
+}
+
+/// nvcc alone: the PTX of `source`, and the architecture it is for.
+pub fn to_ptx(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<(Build<String>, u32)> {
+    let folder = scratch()?;
+    fs::write(folder.path().join(SOURCE_NAME), source).context("cannot write to the temporary folder")?;
+    let mut arch = arch;
+    let mut finished = run_nvcc(toolkit, gxx, folder.path(), arch)?;
+    if finished.stderr.contains("Unsupported gpu architecture") {
+        arch = nearest_arch(toolkit, folder.path(), arch)?;
+        finished = run_nvcc(toolkit, gxx, folder.path(), arch)?;
+    }
+    let build = judge(&finished, source, folder.path(), || {
+        fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")
+    })?;
+    Ok((build, arch))
+}
+
+/// ptxas alone: assembles PTX for `arch`.
+pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32) -> Result<Build<Assembled>> {
+    let folder = scratch()?;
+    fs::write(folder.path().join("heat.ptx"), ptx).context("cannot write to the temporary folder")?;
+    let finished = Tool::new(&toolkit.ptxas, folder.path())
+        .args(["-v".to_owned(), format!("-arch=sm_{arch}"), "heat.ptx".into(), "-o".into(), "heat.cubin".into()])
+        .confined(landlock::ruleset(&toolkit.folders(), &[folder.path().into()]))
+        .run()?;
+    judge(&finished, "", folder.path(), || {
+        let cubin = fs::read(folder.path().join("heat.cubin")).context("ptxas left no cubin")?;
+        Ok(Assembled { cubin, kernels: kernel_uses(&finished.stderr) })
+    })
+}
+
+fn run_nvcc(toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
+    let readable = [toolkit.folders(), gxx.folders()].concat();
+    Tool::new(&toolkit.nvcc, folder)
+        .args(["-std=c++17", "-O3", "-ptx", "-allow-unsupported-compiler"])
+        .arg(format!("-arch=sm_{arch}"))
+        .arg("-ccbin")
+        .arg(&gxx.gxx)
+        .args([SOURCE_NAME, "-o", "heat.ptx"])
+        .confined(landlock::ruleset(&readable, &[folder.into()]))
+        .run()
+}
+
+/// The architecture that this nvcc knows next to `arch`: the lowest above it, else the highest.
+fn nearest_arch(toolkit: &Toolkit, folder: &Path, arch: u32) -> Result<u32> {
+    let listed = Tool::new(&toolkit.nvcc, folder).arg("--list-gpu-arch").run()?;
+    let known = listed.stdout.lines().filter_map(|line| line.trim().strip_prefix("compute_")?.parse().ok());
+    let mut known: Vec<u32> = known.collect();
+    known.sort_unstable();
+    let nearest = known.iter().find(|known| **known >= arch).or(known.last());
+    nearest.copied().with_context(|| format!("nvcc {} knows no GPU architecture near sm_{arch}", toolkit.version))
+}
+
+/// Tells the text's faults from the machine's.
+fn judge<T>(finished: &Finished, source: &str, folder: &Path, product: impl FnOnce() -> Result<T>) -> Result<Build<T>> {
+    let output = format!("{}\n{}", finished.stdout, finished.stderr);
+    let (mut errors, warnings) = diagnostics::parse(&output, source, folder);
+    let outcome = if finished.success() {
+        Outcome::Compiled(product()?)
+    } else if let Some(limit) = finished.timed_out.or_else(|| limit_in_words(&output)) {
+        Outcome::LimitHit { limit, sentence: sentence(limit).into() }
+    } else if let Some(fault) = machine_fault(finished, &output) {
+        bail!("{fault}")
+    } else {
+        if !errors.has_error() {
+            errors.push(without_place(&output));
+        }
+        Outcome::Rejected(errors)
+    };
+    Ok(Build { outcome, warnings, wall: finished.wall })
+}
+
+/// Lines in which the tools speak for themselves, not about heat.cu, whose text a learner can choose.
+fn own_words(output: &str) -> impl Iterator<Item = &str> {
+    output.lines().filter(|line| !line.starts_with(SOURCE_NAME) && !line.starts_with(' '))
+}
+
+/// A compiler driver tells in words what ended its children.
+fn limit_in_words(output: &str) -> Option<Limit> {
+    static MEMORY: LazyLock<Regex> = LazyLock::new(|| {
+        pattern("catastrophic error: out of memory|out of memory allocating|virtual memory exhausted|std::bad_alloc|Memory allocation failure")
+    });
+    static CPU: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)CPU time limit exceeded"));
+    static FILE: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)file size limit exceeded|File too large"));
+    let limits = [(&*CPU, Limit::Cpu), (&*MEMORY, Limit::Memory), (&*FILE, Limit::FileSize)];
+    limits.into_iter().find(|(words, _)| words.is_match(output)).map(|(_, limit)| limit)
+}
+
+fn sentence(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Cpu => "compiling this file takes more than 20 seconds of CPU time: look for templates or constants that multiply",
+        Limit::Memory => "compiling this file takes more than 4 GiB of memory: look for templates that multiply",
+        Limit::FileSize => "compiling this file makes a file larger than 64 MiB",
+        Limit::Wall => "compiling this file took more than 60 seconds",
+    }
+}
+
+fn machine_fault(finished: &Finished, output: &str) -> Option<String> {
+    const WORDS: [&str; 4] = ["No space left on device", "Disk quota exceeded", "Input/output error", "died due to signal 9"];
+    let line = own_words(output).find(|line| WORDS.iter().any(|word| line.contains(word)));
+    match (line, finished.signal) {
+        (Some(line), _) => Some(format!("a compiler failed: {}", plain(line, 200))),
+        (None, Some(signal)) => Some(format!("a compiler was ended by signal {signal}")),
+        (None, None) => None,
+    }
+}
+
+/// For a tool that failed without naming an error: its own last words, if it has any.
+fn without_place(output: &str) -> Diagnostic {
+    const NAMES: [&str; 8] = ["nvcc", "g++", "cc1plus", "cicc", "ptxas", "cudafe++", "collect2", "as"];
+    let speaks = |line: &&str| NAMES.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])));
+    let words = own_words(output).filter(speaks).last().unwrap_or("the compiler gave up without saying why");
+    let message = plain(&diagnostics::without_folders(words), 200);
+    Diagnostic { severity: Severity::Error, line: None, column: None, message, source_line: None, tool: Speaker::Nvcc }
+}
+
+/// The kernels in PTX, in its order.
+pub fn entries(ptx: &str) -> Vec<Entry> {
+    static ENTRY: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?"));
+    static PARAM: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.param\b[^,]*?\.([busf]\d+)\b[^,\[]*(\[\d+\])?"));
+    let params = |list: &str| PARAM.captures_iter(list).map(|found| format!("{}{}", &found[1], found.get(2).map_or("", |size| size.as_str()))).collect();
+    let entry = |found: regex::Captures<'_>| Entry {
+        mangled: found[1].to_owned(),
+        demangled: demangle(&found[1]),
+        params: found.get(2).map_or_else(Vec::new, |list| params(list.as_str())),
+    };
+    ENTRY.captures_iter(ptx).map(entry).collect()
+}
+
+/// Reads `ptxas -v`.
+fn kernel_uses(said: &str) -> Vec<KernelUse> {
+    static START: LazyLock<Regex> = LazyLock::new(|| pattern(r"Compiling entry function '([^']+)'"));
+    static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+    });
+    static USED: LazyLock<Regex> = LazyLock::new(|| pattern(r"Used (\d+) registers(?:.*?(\d+)(?:\+\d+)? bytes smem)?"));
+    let number = |text: Option<regex::Match<'_>>| text.and_then(|text| text.as_str().parse().ok()).unwrap_or(0);
+    let mut kernels: Vec<KernelUse> = Vec::new();
+    for line in said.lines() {
+        if let Some(found) = START.captures(line) {
+            kernels.push(KernelUse { name: found[1].to_owned(), ..KernelUse::default() });
+        } else if let (Some(found), Some(kernel)) = (FRAME.captures(line), kernels.last_mut()) {
+            (kernel.stack, kernel.spill_stores, kernel.spill_loads) = (number(found.get(1)), number(found.get(2)), number(found.get(3)));
+        } else if let (Some(found), Some(kernel)) = (USED.captures(line), kernels.last_mut()) {
+            (kernel.registers, kernel.shared) = (number(found.get(1)), number(found.get(2)));
+        }
+    }
+    kernels
+}

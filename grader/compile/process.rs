@@ -1,0 +1,393 @@
+//! Runs one tool (nvcc, ptxas, g++, pip) so that nothing of it outlives the call and nothing of the grader's
+//! environment reaches it.
+//!
+//! A compiler that is fed hostile text can fork, flood its output, fill the disk or never come back, so a tool gets a
+//! folder of its own, an environment of five variables, limits, and a process group that is killed as a whole
+//! whatever way the call ends. What the tool did is data ([`Finished`]); that it could not be started is an error.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+
+/// What a tool may use up. CPU time, memory and file size hold for each of its processes, the rest for all together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// CPU time, whole seconds.
+    pub cpu: Duration,
+    pub wall: Duration,
+    /// Address space, bytes; `None` is unlimited.
+    pub address_space: Option<u64>,
+    /// Largest file, bytes; `None` is unlimited.
+    pub file_size: Option<u64>,
+    /// Bytes kept of stdout, and of stderr; the rest is read and dropped.
+    pub output: usize,
+}
+
+impl Default for Limits {
+    /// Enough for any honest heat.cu (1.6 s, 250 MB with cooperative_groups), small enough for a laptop.
+    fn default() -> Self {
+        Self {
+            cpu: Duration::from_secs(20),
+            wall: Duration::from_secs(60),
+            address_space: Some(4 << 30),
+            file_size: Some(64 << 20),
+            output: 1 << 20,
+        }
+    }
+}
+
+/// Which limit ended a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Cpu,
+    Wall,
+    Memory,
+    FileSize,
+}
+
+/// A tool that ran and is gone, with all of its process group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Exit code; `None` when a signal ended it.
+    pub status: Option<i32>,
+    /// The signal that ended it, the grader's own kill included.
+    pub signal: Option<i32>,
+    /// Lossy UTF-8: not fit to show as it is.
+    pub stdout: String,
+    pub stderr: String,
+    /// Whether stdout or stderr was longer than [`Limits::output`].
+    pub truncated: bool,
+    pub wall: Duration,
+    /// The limit that ended the tool itself. A compiler driver reports the end of its children in words instead.
+    pub timed_out: Option<Limit>,
+}
+
+impl Finished {
+    /// Whether it ended by itself with exit code 0.
+    pub fn success(&self) -> bool {
+        self.status == Some(0) && self.timed_out.is_none()
+    }
+}
+
+/// A command to be: program, arguments, the folder it may write to.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    folder: PathBuf,
+    environment: BTreeMap<OsString, OsString>,
+    limits: Limits,
+    ruleset: Option<Arc<OwnedFd>>,
+}
+
+impl Tool {
+    /// A tool that works in `folder`, which is also its HOME and TMPDIR. PATH is the grader's, absolute entries only;
+    /// nothing else of the environment is handed on (nvcc obeys NVCC_APPEND_FLAGS, gcc CPATH).
+    pub fn new(program: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        let environment = [
+            ("PATH", search_path()),
+            ("LANG", "C".into()),
+            ("LC_ALL", "C".into()),
+            ("HOME", folder.clone().into()),
+            ("TMPDIR", folder.clone().into()),
+        ];
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            folder,
+            environment: environment.map(|(name, value)| (name.into(), value)).into(),
+            limits: Limits::default(),
+            ruleset: None,
+        }
+    }
+
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
+    /// Starts from the grader's environment: for pip, which needs the user's proxy and index settings.
+    pub fn inherit_environment(mut self) -> Self {
+        let own = std::mem::take(&mut self.environment);
+        self.environment = std::env::vars_os().chain(own).collect();
+        if let Some(home) = std::env::var_os("HOME") {
+            self.environment.insert("HOME".into(), home);
+        }
+        self
+    }
+
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Confines the tool with a Landlock ruleset ([`super::landlock::ruleset`]).
+    pub fn confined(mut self, ruleset: Option<Arc<OwnedFd>>) -> Self {
+        self.ruleset = ruleset;
+        self
+    }
+
+    /// Runs it to its end. An error means that it could not be started or waited for: a missing program, no file
+    /// descriptors or processes left.
+    pub fn run(&self) -> Result<Finished> {
+        let started = Instant::now();
+        let mut group = self.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
+        let mut streams = Streams::new(&mut group.child, self.limits.output)?;
+        let timed_out = group.watch(&mut streams, started + self.limits.wall)?;
+        let status = group.end()?;
+        streams.drain()?;
+        let truncated = streams.truncated();
+        let (stdout, stderr) = streams.into_text();
+        Ok(Finished {
+            status: status.code(),
+            signal: status.signal(),
+            stdout,
+            stderr,
+            truncated,
+            wall: started.elapsed(),
+            timed_out: timed_out.or_else(|| limit_of_signal(status.signal())),
+        })
+    }
+
+    fn spawn(&self) -> std::io::Result<Group> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .env_clear()
+            .envs(&self.environment)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let prepare = self.prepare();
+        // SAFETY: the closure runs between fork and exec. It makes system calls only (prctl, getppid, setrlimit,
+        // landlock_restrict_self) and allocates nothing, so no lock of the parent's other threads can be met.
+        unsafe { command.pre_exec(prepare) };
+        command.spawn().map(|child| Group { child, ended: false })
+    }
+
+    /// What the child does to itself before it becomes the tool.
+    fn prepare(&self) -> impl FnMut() -> std::io::Result<()> + Send + Sync + 'static {
+        let parent = rustix::process::getpid();
+        let limits = rlimits(&self.limits);
+        let ruleset = self.ruleset.clone();
+        move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            if rustix::process::getppid() != Some(parent) {
+                // The grader died before the line above took hold.
+                return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            for (resource, limit) in &limits {
+                rustix::process::setrlimit(*resource, limit.clone())?;
+            }
+            match &ruleset {
+                Some(ruleset) => super::landlock::restrict_self(ruleset.as_fd()),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// The fresh folder of one compilation, readable by this user only; deleted when dropped.
+pub fn scratch() -> Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("heat-grader-").tempdir().context("cannot make a temporary folder")
+}
+
+/// The full path of a program on PATH.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&search_path()).map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+/// Whether `path` is a regular file that this process may execute.
+pub fn is_executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// The absolute entries of PATH: a relative one would mean the tool's own folder, where hostile text lies.
+fn search_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let absolute = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    std::env::join_paths(absolute).unwrap_or_else(|_| OsStr::new("/usr/bin:/bin").to_owned())
+}
+
+fn rlimits(limits: &Limits) -> Vec<(Resource, Rlimit)> {
+    let hard = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
+    let seconds = limits.cpu.as_secs().max(1);
+    // The soft limit sends SIGXCPU, which tells a limit from a kill; the hard one is for those who ignore it.
+    let cpu = Rlimit { current: Some(seconds), maximum: Some(seconds + 2) };
+    let mut all = vec![(Resource::Cpu, cpu), (Resource::Core, hard(0))];
+    all.extend(limits.address_space.map(|bytes| (Resource::As, hard(bytes))));
+    all.extend(limits.file_size.map(|bytes| (Resource::Fsize, hard(bytes))));
+    all
+}
+
+fn limit_of_signal(signal: Option<i32>) -> Option<Limit> {
+    match signal? {
+        libc::SIGXCPU => Some(Limit::Cpu),
+        libc::SIGXFSZ => Some(Limit::FileSize),
+        _ => None,
+    }
+}
+
+/// A running tool: the leader of a process group that dies with this value.
+struct Group {
+    child: Child,
+    ended: bool,
+}
+
+impl Group {
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Collects output until the leader has exited (it is not reaped yet) or the deadline has passed.
+    fn watch(&self, streams: &mut Streams, deadline: Instant) -> Result<Option<Limit>> {
+        while !self.has_exited()? {
+            if Instant::now() >= deadline {
+                return Ok(Some(Limit::Wall));
+            }
+            streams.pump(if streams.all_closed() { 1 } else { 20 })?;
+        }
+        Ok(None)
+    }
+
+    fn has_exited(&self) -> Result<bool> {
+        let Some(pid) = self.pid() else { return Ok(true) };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match rustix::process::waitid(WaitId::Pid(pid), options) {
+            Ok(status) => Ok(status.is_some()),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error).context("cannot wait for a tool"),
+        }
+    }
+
+    /// Kills the group, then reaps the leader: in this order, because the group's number stays taken until then.
+    fn end(&mut self) -> Result<ExitStatus> {
+        if let (false, Some(pid)) = (self.ended, self.pid()) {
+            rustix::process::kill_process_group(pid, Signal::KILL).ok();
+        }
+        self.ended = true;
+        self.child.wait().context("cannot reap a tool")
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end().ok();
+        }
+    }
+}
+
+/// Both output pipes of a tool, read without blocking so that neither can starve the other.
+struct Streams {
+    stdout: Stream<ChildStdout>,
+    stderr: Stream<ChildStderr>,
+}
+
+impl Streams {
+    fn new(child: &mut Child, cap: usize) -> Result<Self> {
+        let stdout = child.stdout.take().context("a tool without stdout")?;
+        let stderr = child.stderr.take().context("a tool without stderr")?;
+        Ok(Self { stdout: Stream::new(stdout, cap)?, stderr: Stream::new(stderr, cap)? })
+    }
+
+    fn all_closed(&self) -> bool {
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
+    }
+
+    fn truncated(&self) -> bool {
+        self.stdout.truncated || self.stderr.truncated
+    }
+
+    /// Waits at most `milliseconds` for output and reads what is there.
+    fn pump(&mut self, milliseconds: i32) -> Result<()> {
+        let wanted = |fd: Option<BorrowedFd>| libc::pollfd {
+            fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut fds = [wanted(self.stdout.fd()), wanted(self.stderr.fd())];
+        // SAFETY: the pointer and the count describe the array above, which outlives the call; -1 entries are ignored.
+        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, milliseconds) };
+        self.stdout.read_available()?;
+        self.stderr.read_available()
+    }
+
+    /// Reads what the killed group left in the pipes. A process that left the group may hold them open for ever, so
+    /// this gives up after a moment.
+    fn drain(&mut self) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_millis(250);
+        while !self.all_closed() && Instant::now() < deadline {
+            self.pump(10)?;
+        }
+        Ok(())
+    }
+
+    fn into_text(self) -> (String, String) {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        (text(self.stdout.kept), text(self.stderr.kept))
+    }
+}
+
+/// One pipe and what was kept of it.
+struct Stream<P> {
+    pipe: Option<P>,
+    kept: Vec<u8>,
+    cap: usize,
+    truncated: bool,
+}
+
+impl<P: Read + AsFd> Stream<P> {
+    fn new(pipe: P, cap: usize) -> Result<Self> {
+        rustix::io::ioctl_fionbio(&pipe, true).context("cannot make a pipe non-blocking")?;
+        Ok(Self { pipe: Some(pipe), kept: Vec::new(), cap, truncated: false })
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads at most 1 MiB, so that a flood cannot keep the caller from its deadline.
+    fn read_available(&mut self) -> Result<()> {
+        let mut buffer = [0; 16 << 10];
+        for _ in 0..64 {
+            let Some(pipe) = &mut self.pipe else { return Ok(()) };
+            match pipe.read(&mut buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(count) => self.keep(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("cannot read a tool's output"),
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = (self.cap - self.kept.len()).min(bytes.len());
+        self.kept.extend_from_slice(&bytes[..room]);
+        self.truncated |= room < bytes.len();
+    }
+}

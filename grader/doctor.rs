@@ -1,0 +1,318 @@
+//! What this machine has, and what the lack of something changes: `heat-grader doctor`.
+//!
+//! Looks only: nothing is fetched or written but a probe file in the cache folder, and no finding is an error.
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::compile::fetch::{Cache, free_bytes};
+use crate::compile::landlock;
+use crate::compile::process::{Tool, find_program, scratch};
+use crate::compile::toolkit::{Lookup, Origin, find_host_compiler, find_toolkit};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Found,
+    Missing,
+    /// There, but not as it should be.
+    Degraded,
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Nvcc,
+    Pip,
+    HostCompiler,
+    Gpu,
+    Landlock,
+    Seccomp,
+    UserNamespaces,
+    Cache,
+    Machine,
+}
+
+/// One thing looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub subject: Subject,
+    /// `nvcc`, `host compiler`: what a reader calls it.
+    pub name: &'static str,
+    pub state: State,
+    /// What was found, or why nothing was.
+    pub detail: String,
+    /// What that changes; empty when nothing.
+    pub effect: String,
+}
+
+impl Finding {
+    fn new(subject: Subject, state: State, detail: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self { subject, name: subject.name(), state, detail: detail.into(), effect: effect.into() }
+    }
+
+    fn found(subject: Subject, detail: impl Into<String>) -> Self {
+        Self::new(subject, State::Found, detail, "")
+    }
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nvcc => "nvcc",
+            Self::Pip => "pip",
+            Self::HostCompiler => "host compiler",
+            Self::Gpu => "GPU",
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::UserNamespaces => "user namespaces",
+            Self::Cache => "cache folder",
+            Self::Machine => "machine",
+        }
+    }
+}
+
+/// Looks at everything. Never fetches: it says whether a grade would.
+pub fn examine(offline: bool) -> Vec<Finding> {
+    let pip = pip();
+    let mut findings = vec![nvcc(offline, pip.state), pip, host_compiler(), gpu()];
+    findings.extend([landlock(), seccomp(), user_namespaces(), cache(), machine()]);
+    findings
+}
+
+/// Whether `check` can give a verdict here: it needs g++, and does without nvcc.
+pub fn can_check(findings: &[Finding]) -> bool {
+    usable(findings, Subject::HostCompiler)
+}
+
+/// Whether `grade` and `batch` can: they need nvcc (or a way to fetch it) as well.
+pub fn can_grade(findings: &[Finding]) -> bool {
+    can_check(findings) && usable(findings, Subject::Nvcc)
+}
+
+fn usable(findings: &[Finding], subject: Subject) -> bool {
+    findings.iter().any(|finding| finding.subject == subject && finding.state != State::Missing)
+}
+
+/// One line a finding, then what can be done here.
+pub fn render(findings: &[Finding], colour: bool) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let (mark, hue) = match finding.state {
+            State::Found => ("[ok]  ", AnsiColor::Green),
+            State::Degraded => ("[warn]", AnsiColor::Yellow),
+            State::Missing => ("[none]", AnsiColor::Red),
+        };
+        let style = if colour { Style::new().fg_color(Some(hue.into())) } else { Style::new() };
+        text.push_str(&format!("{style}{mark}{style:#} {} {}\n", finding.name, finding.detail));
+        if !finding.effect.is_empty() {
+            text.push_str(&format!("         {}\n", finding.effect));
+        }
+    }
+    text.push_str(conclusion(findings));
+    text
+}
+
+fn conclusion(findings: &[Finding]) -> &'static str {
+    match (can_check(findings), can_grade(findings)) {
+        (_, true) => "This machine can check and grade.\n",
+        (true, false) => "This machine can check, but not grade: without nvcc a grade is ungraded.\n",
+        (false, false) => "This machine can neither check nor grade.\n",
+    }
+}
+
+fn nvcc(offline: bool, pip: State) -> Finding {
+    match find_toolkit(true) {
+        Lookup::Found(toolkit) => {
+            let origin = match toolkit.origin {
+                Origin::CudaHome => "from CUDA_HOME",
+                Origin::Path => "on PATH",
+                Origin::UsrLocal => "in /usr/local/cuda",
+                Origin::Cache => "fetched earlier",
+            };
+            Finding::found(Subject::Nvcc, format!("{} {origin}: {}", toolkit.version, toolkit.nvcc.display()))
+        }
+        Lookup::Missing { reason, .. } if !offline && pip == State::Found => {
+            Finding::new(Subject::Nvcc, State::Degraded, reason, "the first check or grade fetches one with pip (104.5 MB, once)")
+        }
+        Lookup::Missing { reason, remedy } => {
+            let effect = format!("check cannot say whether a file is CUDA, and grade gives ungraded; {remedy}");
+            Finding::new(Subject::Nvcc, State::Missing, reason, effect)
+        }
+    }
+}
+
+fn pip() -> Finding {
+    let effect = "without it nvcc cannot be fetched where there is none";
+    let Some(python) = find_program("python3") else {
+        return Finding::new(Subject::Pip, State::Missing, "no python3 was found on PATH", effect);
+    };
+    let answer = scratch().and_then(|folder| Tool::new(&python, folder.path()).args(["-m", "pip", "--version"]).run());
+    match answer {
+        Ok(finished) if finished.success() => {
+            let version = finished.stdout.split_whitespace().nth(1).unwrap_or("of unknown version").to_owned();
+            Finding::found(Subject::Pip, format!("{version} of {}", python.display()))
+        }
+        _ => {
+            let detail = format!("{} has no pip", python.display());
+            Finding::new(Subject::Pip, State::Missing, detail, format!("{effect} (Debian, Ubuntu: apt install python3-pip)"))
+        }
+    }
+}
+
+fn host_compiler() -> Finding {
+    match find_host_compiler() {
+        Lookup::Found(compiler) => {
+            Finding::found(Subject::HostCompiler, format!("g++ {}: {}", compiler.version, compiler.gxx.display()))
+        }
+        Lookup::Missing { reason, remedy } => {
+            Finding::new(Subject::HostCompiler, State::Missing, reason, format!("nothing can be compiled; {remedy}"))
+        }
+    }
+}
+
+fn gpu() -> Finding {
+    let effect = "the cpu engine grades; the time check is skipped";
+    match ask_driver() {
+        Ok(devices) if devices.is_empty() => Finding::new(Subject::Gpu, State::Missing, "the driver sees no GPU", effect),
+        Ok(devices) => Finding::found(Subject::Gpu, devices.join(", ")),
+        Err(reason) => Finding::new(Subject::Gpu, State::Missing, reason, effect),
+    }
+}
+
+/// Asks libcuda for its GPUs: name, compute capability, driver version (the CUDA release that it speaks).
+fn ask_driver() -> Result<Vec<String>, String> {
+    // SAFETY: loading runs the library's constructors; libcuda is the driver's own and is made to be loaded so.
+    let library = unsafe { libloading::Library::new("libcuda.so.1") };
+    let library = library.map_err(|_| "no CUDA driver (libcuda) was found".to_owned())?;
+    let driver = Driver::load(&library).map_err(|error| format!("the CUDA driver is incomplete: {error}"))?;
+    driver.devices()
+}
+
+type Status = c_int;
+
+/// The few driver functions used here, as cuda.h declares them (CUDA Driver API manual, sections 6.2 to 6.5).
+struct Driver<'a> {
+    init: libloading::Symbol<'a, unsafe extern "C" fn(c_uint) -> Status>,
+    version: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int) -> Status>,
+    count: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int) -> Status>,
+    get: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int, c_int) -> Status>,
+    name: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Status>,
+    attribute: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int, c_int, c_int) -> Status>,
+}
+
+impl<'a> Driver<'a> {
+    fn load(library: &'a libloading::Library) -> Result<Self, libloading::Error> {
+        // SAFETY: the types are those that cuda.h gives these names.
+        unsafe {
+            Ok(Self {
+                init: library.get(b"cuInit\0")?,
+                version: library.get(b"cuDriverGetVersion\0")?,
+                count: library.get(b"cuDeviceGetCount\0")?,
+                get: library.get(b"cuDeviceGet\0")?,
+                name: library.get(b"cuDeviceGetName\0")?,
+                attribute: library.get(b"cuDeviceGetAttribute\0")?,
+            })
+        }
+    }
+
+    fn devices(&self) -> Result<Vec<String>, String> {
+        let refused = |status: Status| if status == 0 { Ok(()) } else { Err(format!("the CUDA driver answers with error {status}")) };
+        // SAFETY: cuInit takes no pointer; 0 is its only valid argument.
+        refused(unsafe { (self.init)(0) })?;
+        let (mut version, mut count) = (0, 0);
+        // SAFETY: both write one int through a pointer to a live one.
+        refused(unsafe { (self.version)(&raw mut version) })?;
+        refused(unsafe { (self.count)(&raw mut count) })?;
+        let cuda = format!("driver for CUDA {}.{}", version / 1000, version % 1000 / 10);
+        Ok((0..count).map(|ordinal| format!("{} ({cuda})", self.describe(ordinal))).collect())
+    }
+
+    fn describe(&self, ordinal: c_int) -> String {
+        const MAJOR: c_int = 75;
+        const MINOR: c_int = 76;
+        let mut device = 0;
+        let mut name = [0 as c_char; 128];
+        // SAFETY: the first call writes one int; the second at most 127 bytes and a zero into the array.
+        let status = unsafe { (self.get)(&raw mut device, ordinal) | (self.name)(name.as_mut_ptr(), 127, device) };
+        if status != 0 {
+            return format!("GPU {ordinal}, which does not answer");
+        }
+        let figure = |which| {
+            let mut value = 0;
+            // SAFETY: writes one int through a pointer to a live one.
+            unsafe { (self.attribute)(&raw mut value, which, device) };
+            value
+        };
+        // SAFETY: the array was zeroed and its last byte is out of the call's reach, so a zero ends the name.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy();
+        format!("{name}, sm_{}{}", figure(MAJOR), figure(MINOR))
+    }
+}
+
+fn landlock() -> Finding {
+    match landlock::abi() {
+        0 => Finding::new(Subject::Landlock, State::Missing, "not offered by this kernel", "learners' code can read this user's files: grade strangers' work in a container"),
+        abi => Finding::found(Subject::Landlock, format!("ABI {abi}")),
+    }
+}
+
+fn seccomp() -> Finding {
+    let offered = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    if offered.contains("errno") {
+        Finding::found(Subject::Seccomp, "filters are offered")
+    } else {
+        Finding::new(Subject::Seccomp, State::Missing, "filters are not offered by this kernel", "learners' code can make any system call")
+    }
+}
+
+/// Tries it: distributions switch unprivileged user namespaces off in three different places.
+fn user_namespaces() -> Finding {
+    let mut command = Command::new("true");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env_clear();
+    // SAFETY: one system call between fork and exec, in a child that has one thread.
+    unsafe {
+        command.pre_exec(|| match libc::unshare(libc::CLONE_NEWUSER) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    match command.status() {
+        Ok(_) => Finding::found(Subject::UserNamespaces, "are offered"),
+        Err(error) => {
+            let detail = format!("are not offered ({error})");
+            Finding::new(Subject::UserNamespaces, State::Degraded, detail, "the other two layers hold alone")
+        }
+    }
+}
+
+fn cache() -> Finding {
+    let Some(Cache { folder }) = Cache::usual() else {
+        let effect = "nothing can be kept between grades; set HEAT_GRADER_CACHE";
+        return Finding::new(Subject::Cache, State::Degraded, "there is no home folder", effect);
+    };
+    let shown = folder.display();
+    let existing = folder.ancestors().find(|part| part.exists()).unwrap_or(Path::new("/"));
+    let free = free_bytes(existing).map_or("unknown".into(), |bytes| format!("{} MB", bytes / 1_000_000));
+    if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok() {
+        Finding::found(Subject::Cache, format!("{shown} ({free} free)"))
+    } else {
+        Finding::new(Subject::Cache, State::Degraded, format!("{shown} cannot be written"), "nothing can be fetched; set HEAT_GRADER_CACHE")
+    }
+}
+
+fn machine() -> Finding {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = |name: &str| memory.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
+    let total = kib("MemTotal:").unwrap_or(0) >> 20;
+    let free = kib("MemAvailable:").unwrap_or(0) >> 10;
+    let detail = format!("{cores} cores, {total} GiB of memory ({free} MiB available)");
+    if free < 1024 {
+        return Finding::new(Subject::Machine, State::Degraded, detail, "a compiler may run out of memory, which gives ungraded");
+    }
+    Finding::found(Subject::Machine, detail)
+}

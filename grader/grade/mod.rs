@@ -1,0 +1,3 @@
+//! One submission down the pipe.
+
+pub mod trials;

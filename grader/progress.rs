@@ -1,0 +1,69 @@
+//! Progress on stderr; the only file that knows the progress-bar crate. Silent where stderr is no terminal.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// One bar. All methods may be called from several threads.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar over `total` bytes.
+    pub fn bytes(total: u64, message: &str) -> Self {
+        Self::new(total, message, "{msg} [{bar:30}] {bytes}/{total_bytes} {eta}")
+    }
+
+    /// A bar over `total` things.
+    pub fn count(total: u64, message: &str) -> Self {
+        Self::new(total, message, "{msg} [{bar:30}] {pos}/{len} {eta}")
+    }
+
+    fn new(total: u64, message: &str, template: &str) -> Self {
+        let shown = std::io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(total), target);
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(message.to_owned());
+        if shown {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { bar }
+    }
+
+    /// Moves on by `amount`.
+    pub fn inc(&self, amount: u64) {
+        self.bar.inc(amount);
+    }
+
+    /// Moves to `position`; never beyond the total.
+    pub fn set(&self, position: u64) {
+        self.bar.set_position(position.min(self.bar.length().unwrap_or(position)));
+    }
+
+    /// Says what is going on now.
+    pub fn message(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+    }
+
+    /// Prints a line on stderr, above the bar where there is one.
+    pub fn note(&self, line: &str) {
+        if self.bar.is_hidden() { note(line) } else { self.bar.println(line) }
+    }
+
+    /// Takes the bar off the screen.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Prints one line on stderr; a stderr that is closed is no reason to stop.
+pub fn note(line: &str) {
+    use std::io::Write;
+    writeln!(std::io::stderr(), "{line}").ok();
+}
