@@ -25,6 +25,16 @@ impl ExitCode {
             Verdict::Ungraded => Self::Ungraded,
         }
     }
+
+    /// The code that a report carries as a number; unknown numbers are ungraded.
+    pub fn from_status(status: u8) -> Self {
+        match status {
+            0 => Self::Passed,
+            1 => Self::Failed,
+            2 => Self::Usage,
+            _ => Self::Ungraded,
+        }
+    }
 }
 
 impl From<ExitCode> for std::process::ExitCode {

@@ -28,5 +28,6 @@ pub mod cli;
 pub mod doctor;
 pub mod exit_code;
 pub mod grade;
+pub mod outbox;
 pub mod progress;
 pub mod selftest;

@@ -93,6 +93,8 @@ pub struct Judgement {
     pub hazards: Vec<SeenHazard>,
     /// What the kernel printed in the deterministic trials, unescaped.
     pub output: String,
+    /// Seconds that the submission's launches took, a value a trial.
+    pub seconds: Vec<(Kind, f64)>,
 }
 
 impl<'a> Judge<'a> {
@@ -145,6 +147,7 @@ impl<'a> Judge<'a> {
             reads: reads::measured(&seen),
             hazards: hazards::all(&seen),
             output: output(&seen),
+            seconds: self.outcomes.iter().map(|outcome| (outcome.planned.kind, outcome.wall_seconds)).collect(),
         }
     }
 
@@ -185,7 +188,7 @@ fn launch_refused(seen: &Seen) -> Option<Check> {
 }
 
 /// Why a check was not made: the first failure, else the first that could not be judged.
-fn not_reached<'c>(checks: impl Iterator<Item = &'c Check> + Clone) -> String {
+pub fn not_reached<'c>(checks: impl Iterator<Item = &'c Check> + Clone) -> String {
     let with = |status: Status| checks.clone().find(|check| check.status == status && check.id.gates(false));
     match (with(Status::Fail), with(Status::Skip)) {
         (Some(check), _) => format!("not reached: `{}` failed", check.id.name()),

@@ -1,7 +1,7 @@
 //! From judged things to the report's plain fields.
 
 use super::escape;
-use super::{Answer, Environment, FirstMismatch, Hazard, Other, Reads, Report, Real, SCHEMA};
+use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Report, Real, SCHEMA};
 use crate::execute::Place;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -9,6 +9,7 @@ use crate::judge::answer::Given;
 use crate::judge::case::{self, Writer};
 use crate::judge::hazards::SeenHazard;
 use crate::judge::reads;
+use crate::submission::LaunchSource;
 use crate::verdict::{Check, Verdict, failing_check};
 
 impl Report {
@@ -122,4 +123,20 @@ fn column(place: Place) -> Option<u32> {
 /// The report's view of the answer.
 pub fn answer(given: &Given) -> Answer {
     Answer { rows: given.rows.iter().map(|row| escape::line(row)).collect(), ship: escape::line(&given.ship) }
+}
+
+/// A launch in one line.
+pub fn launch_words(launch: &Launch) -> String {
+    let [x, y, z] = launch.block;
+    let [columns, rows, layers] = launch.grid;
+    let third = |number: u32| if number == 1 { String::new() } else { format!("x{number}") };
+    let shared = if launch.shared == 0 { String::new() } else { format!(", {} bytes of dynamic shared memory", launch.shared) };
+    let source = match (launch.source, launch.line) {
+        (LaunchSource::Directive, Some(line)) => format!("directive at heat.cu:{line}"),
+        (LaunchSource::Directive, None) => "directive".to_owned(),
+        (LaunchSource::LaunchStatement, Some(line)) => format!("heat.cu:{line}"),
+        (LaunchSource::LaunchStatement, None) => "launch statement".to_owned(),
+        (LaunchSource::Default, _) => "default: the file has no launch".to_owned(),
+    };
+    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} ({source})", third(z), third(layers))
 }
