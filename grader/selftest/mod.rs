@@ -144,7 +144,7 @@ fn came_to(report: &Report) -> String {
 
 fn table(compared: &[Compared]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["fixture", "came to", "seconds", "agrees"]);
     for compared in compared {
         let agrees = if compared.differences.is_empty() { "yes".to_owned() } else { format!("NO: {}", compared.differences.join("; ")) };

@@ -1,6 +1,8 @@
 //! An engine that needs no compiler: it computes the stencil itself, and a test says what goes wrong on the way.
 
 
+pub mod stations;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
