@@ -3,6 +3,9 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
+/// The smallest grid with an interior.
+pub const MIN_N: usize = 3;
+
 /// A square grid of temperatures. The ring is its outermost row or column on each side; the rest is the interior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {

@@ -24,5 +24,10 @@ pub mod verdict;
 
 pub mod report;
 
+pub mod cli;
 pub mod doctor;
+pub mod exit_code;
+pub mod grade;
+pub mod outbox;
 pub mod progress;
+pub mod selftest;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::execute::Place;
+
 /// The checks, in the order in which they are made and reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -84,4 +86,57 @@ pub enum Verdict {
     Fail,
     /// The grader or the machine could not judge; never counted against the learner.
     Ungraded,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    pub id: CheckId,
+    pub status: Status,
+    /// One sentence: what, where, how much.
+    pub summary: String,
+    /// Further sentences: what else was seen, and what to look at next.
+    pub details: Vec<String>,
+    /// The line of heat.cu that the check is about, when there is one.
+    pub place: Option<Place>,
+}
+
+impl Check {
+    /// A check with nothing but its summary.
+    pub fn new(id: CheckId, status: Status, summary: impl Into<String>) -> Self {
+        Self { id, status, summary: summary.into(), details: Vec::new(), place: None }
+    }
+
+    /// The same check with one more sentence.
+    pub fn with(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
+    }
+
+    /// The same check, about a place in heat.cu.
+    pub fn at(mut self, place: Option<Place>) -> Self {
+        self.place = place;
+        self
+    }
+}
+
+impl Verdict {
+    /// What the checks add up to. A gate that is missing or skipped can never make a pass: it was not judged.
+    pub fn of(checks: &[Check], strict: bool) -> Self {
+        let status = |id: CheckId| checks.iter().find(|check| check.id == id).map(|check| check.status);
+        let gates = || CheckId::ALL.into_iter().filter(|id| id.gates(strict));
+        if gates().any(|id| status(id) == Some(Status::Fail)) {
+            Self::Fail
+        } else if gates().all(|id| matches!(status(id), Some(Status::Pass | Status::Warn))) {
+            Self::Pass
+        } else {
+            Self::Ungraded
+        }
+    }
+}
+
+/// The check that decides a failed grade: the first gate that failed.
+pub fn failing_check(checks: &[Check], strict: bool) -> Option<CheckId> {
+    checks.iter().find(|check| check.status == Status::Fail && check.id.gates(strict)).map(|check| check.id)
 }

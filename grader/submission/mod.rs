@@ -1,9 +1,45 @@
 //! What was handed in, read as text only: the file, its kernel, its launch, its answer. Runs nothing.
 
+mod arrivals;
+mod calls;
+pub mod conditions;
+pub mod directive;
+pub mod evaluate;
+mod execute;
+mod expressions;
+pub mod interpreter;
+pub mod kernel;
+pub mod launch;
 pub mod lexer;
+pub mod macros;
+pub mod parser;
+pub mod program;
+mod reach;
+mod scan;
+mod signature;
+mod sites;
+pub mod source;
+mod statements;
+pub mod tree;
+pub mod types;
+pub mod value;
+mod walk;
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use kernel::{KernelFault, find_kernel};
+pub use launch::{Launch, LaunchFault, find_launch};
+pub use program::Program;
+pub use source::{ReadError, SourceFault, Submission, UsageError, read};
+
+/// Takes a submission's text apart, for [`find_kernel`] and [`find_launch`]. Never fails: what cannot be read is
+/// passed over.
+pub fn parse(submission: &Submission) -> Arc<Program> {
+    Arc::new(Program::new(&submission.text))
+}
 
 /// How a kernel is launched on an n x n grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,272 @@
+//! The face: what is typed, which command runs, where its result goes.
+//!
+//! The command line is read into the types of this file and turned into an [`Order`] at once. Two promises are kept
+//! here: every run of `check` and `grade` leaves a report, internal errors and panics included; and with `--report -`
+//! standard output holds that JSON and nothing else.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::doctor;
+use crate::exit_code::ExitCode;
+use crate::grade::{self, Graded, Order};
+use crate::judge::plan::Scope;
+use crate::outbox::{self, Target};
+use crate::report::{Report, json, text};
+use crate::selftest;
+
+/// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
+#[derive(Debug, Parser)]
+#[command(name = "heat-grader", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 passed, 1 the submission failed, 2 usage error, 3 could not grade.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check your own heat.cu: the verdict, the first mismatch and what to look at next.
+    Check(Check),
+    /// Grade one submission, always in full, into a JSON report.
+    Grade(Grade),
+    /// Grade the bundled fixtures and say whether this machine grades right.
+    Selftest(Selftest),
+    /// Say which tools this machine has, and what is missing for which command.
+    Doctor {
+        /// Do not count on the network.
+        #[arg(long)]
+        offline: bool,
+    },
+    /// Print the JSON Schema of the report.
+    Schema,
+    /// Run kernels for another heat-grader process.
+    #[command(hide = true)]
+    Worker,
+}
+
+#[derive(Debug, Args)]
+struct Check {
+    /// A folder with heat.cu, or a .cu file.
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Run the thousand timesteps at n = 2048, as `grade` does.
+    #[arg(long)]
+    full: bool,
+    /// Write the JSON report here as well; `-` for standard output and nothing but it.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Grade {
+    /// A folder with heat.cu, or a .cu file.
+    path: PathBuf,
+    /// Where the JSON report goes; `-` for standard output and nothing but it.
+    #[arg(long, value_name = "FILE")]
+    report: PathBuf,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Draw every initial grid from this number (a report names the one it used).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=grade::MAX_SEED))]
+    seed: Option<u64>,
+    /// Never fetch a compiler.
+    #[arg(long)]
+    offline: bool,
+    /// Let odd and tiny grid sizes decide as well.
+    #[arg(long)]
+    strict: bool,
+    /// What runs the kernel.
+    #[arg(long, value_enum, default_value = "auto")]
+    engine: Engine,
+    /// The architecture to compile for and whose limits apply.
+    #[arg(long, value_name = "sm_NN", default_value = "sm_75", value_parser = arch)]
+    arch: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Engine {
+    /// The best this machine has.
+    Auto,
+    /// No GPU: the kernel is compiled for the processor and every access is observed.
+    Cpu,
+}
+
+#[derive(Debug, Args)]
+struct Selftest {
+    /// Only fixtures whose name contains this (may be repeated).
+    #[arg(long, value_name = "NAME")]
+    filter: Vec<String>,
+    /// Fixtures graded at once.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// The folder with right/ and wrong/.
+    #[arg(long, value_name = "DIR")]
+    fixtures: Option<PathBuf>,
+    /// Never fetch a compiler.
+    #[arg(long)]
+    offline: bool,
+}
+
+/// `sm_75` or `75`.
+fn arch(typed: &str) -> Result<u32, String> {
+    let digits = typed.strip_prefix("sm_").unwrap_or(typed);
+    let number = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
+    number.ok_or_else(|| "an architecture is written sm_75".to_owned())
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    match Cli::try_parse_from(&typed) {
+        Ok(cli) => run(cli.command),
+        Err(error) => refuse(&error, &typed),
+    }
+}
+
+fn run(command: Command) -> ExitCode {
+    match command {
+        Command::Check(check) => {
+            let scope = if check.full { Scope::Full } else { Scope::Quick };
+            let target = check.report.map(Target::of);
+            graded(order(check.path, scope, false, check.common), target)
+        }
+        Command::Grade(grade) => {
+            graded(order(grade.path, Scope::Full, true, grade.common), Some(Target::of(grade.report)))
+        }
+        Command::Selftest(args) => plain(|| {
+            selftest::run(&selftest::Options {
+                fixtures: args.fixtures,
+                filters: args.filter,
+                jobs: args.jobs.map(usize::from),
+                offline: args.offline,
+            })
+        }),
+        Command::Doctor { offline } => plain(|| {
+            let findings = doctor::examine(offline);
+            outbox::print(&doctor::render(&findings, true));
+            Ok(if doctor::can_check(&findings) { ExitCode::Passed } else { ExitCode::Ungraded })
+        }),
+        Command::Schema => plain(|| {
+            outbox::print(&json::schema()?);
+            Ok(ExitCode::Passed)
+        }),
+        Command::Worker => worker(),
+    }
+}
+
+// PLACE FOR THE LEAD: `crate::execute::cpu::worker::main()` goes here.
+fn worker() -> ExitCode {
+    outbox::warn("this build has no worker");
+    ExitCode::Ungraded
+}
+
+fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order {
+    // Both choices mean the cpu engine until there is another.
+    let (Engine::Auto | Engine::Cpu) = common.engine;
+    Order {
+        path,
+        scope,
+        needs_nvcc,
+        strict: common.strict,
+        seed: common.seed,
+        offline: common.offline,
+        arch: common.arch,
+        quiet: false,
+    }
+}
+
+/// Grades, and delivers a report whatever happens.
+fn graded(order: Order, target: Option<Target>) -> ExitCode {
+    if let Err(reason) = usable(&order.path, target.as_ref()) {
+        return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
+    }
+    let graded = outbox::guarded(|| grade::grade(&order)).unwrap_or_else(|error| {
+        Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded))
+    });
+    deliver(&graded, target.as_ref())
+}
+
+/// What can be told about the command line before anything is graded.
+fn usable(path: &Path, target: Option<&Target>) -> Result<(), String> {
+    if std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Err(format!("{} does not exist", path.display()));
+    }
+    target.map_or(Ok(()), Target::check)
+}
+
+/// Puts the text and the JSON where they belong. A report that cannot be written is a grade that did not happen.
+fn deliver(graded: &Graded, target: Option<&Target>) -> ExitCode {
+    let rendered = text::render(&graded.report, graded.source.as_deref());
+    match target {
+        Some(Target::Stdout) => outbox::warn(&rendered),
+        _ => outbox::print(&rendered),
+    }
+    let written = target.map_or(Ok(()), |target| target.write(&graded.report));
+    if let Err(error) = written {
+        outbox::warn(&format!("heat-grader: the report could not be written: {error:#}\n"));
+        return if graded.report.exit_code == ExitCode::Usage as u8 { ExitCode::Usage } else { ExitCode::Ungraded };
+    }
+    ExitCode::from_status(graded.report.exit_code)
+}
+
+/// A command without a report: an error or panic is one sentence on stderr.
+fn plain(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    outbox::guarded(command).unwrap_or_else(|error| {
+        outbox::warn(&format!("heat-grader: {error:#}\n"));
+        ExitCode::Ungraded
+    })
+}
+
+/// A command line that clap refuses, or that asks for help. Where JSON was asked for on stdout, stdout gets JSON.
+fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
+    let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Passed };
+    if !wants_json(typed) {
+        error.print().ok();
+        return code;
+    }
+    outbox::warn(&error.render().ansi().to_string());
+    if code == ExitCode::Usage {
+        let sentence = error.render().to_string().lines().next().unwrap_or_default().replace("error: ", "");
+        Target::Stdout.write(&Report::of_error(sentence, code)).ok();
+    }
+    code
+}
+
+/// Whether `--report -` was typed; asked only of a command line that clap could not read.
+fn wants_json(typed: &[OsString]) -> bool {
+    let pair = |pair: &[OsString]| pair[0] == "--report" && pair[1] == "-";
+    typed.iter().any(|argument| argument == "--report=-") || typed.windows(2).any(pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_architecture_is_a_number_with_or_without_its_prefix() {
+        assert_eq!((arch("sm_75"), arch("90")), (Ok(75), Ok(90)));
+        assert!(arch("sm75").is_err() && arch("").is_err() && arch("-1").is_err());
+    }
+
+    #[test]
+    fn json_on_stdout_is_asked_for_in_two_ways() {
+        let typed = |words: &[&str]| wants_json(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(typed(&["check", "--report", "-"]) && typed(&["check", "--report=-"]));
+        assert!(!typed(&["check", "--report", "x", "-"]));
+    }
+}

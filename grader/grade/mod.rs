@@ -1,0 +1,312 @@
+//! One submission down the pipe: read, compile, find the kernel and its launch, run the trials, judge, report.
+//!
+//! What each station does lies behind [`Stations`]; this file is the order in which they are asked and what becomes of
+//! their answers. A submission's fault ends the pipe with a failed check and the rest skipped; the machine's fault is an
+//! error, and the caller makes it a report with the verdict `ungraded`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::exercise::Exercise;
+use crate::exit_code::ExitCode;
+use crate::judge::answer::{self, Given};
+use crate::judge;
+use crate::judge::plan::{Planned, Scope};
+use crate::judge::{Judge, Judgement, Options};
+use crate::progress::Progress;
+use crate::report::{self, Diagnostic, Launch, Report, build, escape};
+use crate::submission::Kernel;
+use crate::verdict::{Check, CheckId, Status};
+
+pub mod seed;
+mod stations;
+pub mod trials;
+
+pub use seed::MAX_SEED;
+pub use stations::Machine;
+use trials::Engine;
+
+/// What to grade, and how.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// A folder with heat.cu, or a .cu file.
+    pub path: PathBuf,
+    pub scope: Scope,
+    /// Whether a verdict needs nvcc to have compiled the file; else its absence is a warning.
+    pub needs_nvcc: bool,
+    /// Whether `portable` gates.
+    pub strict: bool,
+    /// Drawn at random when `None`.
+    pub seed: Option<u64>,
+    /// Never fetch a compiler.
+    pub offline: bool,
+    /// 75 is sm_75.
+    pub arch: u32,
+    /// Show no progress.
+    pub quiet: bool,
+}
+
+/// A grade, with what the text report shows besides.
+#[derive(Clone, Debug)]
+pub struct Graded {
+    pub report: Report,
+    /// heat.cu's text, when it could be read.
+    pub source: Option<String>,
+}
+
+impl Graded {
+    /// A report on nothing that was read.
+    pub fn without_source(report: Report) -> Self {
+        Self { report, source: None }
+    }
+}
+
+/// A submission as text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As it was given.
+    pub path: String,
+    pub name: String,
+    pub text: String,
+    /// 64 hexadecimal digits.
+    pub sha256: String,
+    pub answer: Option<Given>,
+}
+
+/// Why nothing could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The command line names something that cannot be a submission.
+    Usage(String),
+    /// The submission fails at `source`.
+    Fault(String),
+}
+
+/// What nvcc made of the file.
+#[derive(Clone, Debug)]
+pub struct Cuda {
+    /// Check `compile`.
+    pub check: Check,
+    pub diagnostics: Vec<Diagnostic>,
+    /// nvcc's version; `None` when there is no nvcc.
+    pub nvcc: Option<String>,
+}
+
+/// The kernel that was found, and how it is launched on the exercise's grid.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub kernel: Kernel,
+    /// Else the failed check `launch`.
+    pub launch: Result<Launch, Check>,
+}
+
+/// An engine ready to run trials, or why there is none.
+pub enum Prepared {
+    Engine(Box<dyn Engine>),
+    /// Not the submission's fault: the host compiler does not take what nvcc takes, say.
+    Cannot(String),
+}
+
+/// The stations before the judge, as a grade needs them. Errors are the machine's fault.
+pub trait Stations: Sync {
+    /// Reads the submission.
+    fn read(&self) -> anyhow::Result<Result<Source, Refusal>>;
+    /// Has nvcc compile it.
+    fn compile(&self, source: &Source) -> anyhow::Result<Cuda>;
+    /// Finds the kernel and its launch; else the failed check `kernel`.
+    fn find(&self, source: &Source) -> Result<Found, Check>;
+    /// Makes the builds that the engine runs, and starts it.
+    fn engine(&self, source: &Source, found: &Found) -> anyhow::Result<Prepared>;
+    /// Version of the host compiler; `None` when there is none.
+    fn host_compiler(&self) -> Option<String>;
+}
+
+/// Grades one submission on this machine.
+pub fn grade(order: &Order) -> anyhow::Result<Graded> {
+    let exercise = Exercise::shipped()?;
+    grade_with(&Machine::new(order, &exercise), order, &exercise)
+}
+
+/// Grades one submission with the given stations.
+pub fn grade_with(stations: &dyn Stations, order: &Order, exercise: &Exercise) -> anyhow::Result<Graded> {
+    let started = Instant::now();
+    let seed = order.seed.map_or_else(seed::random, Ok)?;
+    let mut draft = Draft::new(order, seed);
+    let source = match stations.read()? {
+        Ok(source) => source,
+        Err(Refusal::Usage(reason)) => {
+            return Ok(Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
+        }
+        Err(Refusal::Fault(reason)) => {
+            draft.add(Check::new(CheckId::Source, Status::Fail, reason));
+            return Ok(draft.finish(None, started));
+        }
+    };
+    draft.take_source(&source);
+    run_stations(stations, &source, exercise, &mut draft)?;
+    draft.add(answer::answer(source.answer.as_ref(), draft.reads.as_ref(), exercise.exercise.n));
+    Ok(draft.finish(Some(source), started))
+}
+
+/// From the text to the last trial; returns early where a check failed or could not be judged.
+fn run_stations(stations: &dyn Stations, source: &Source, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let built = build_side_by_side(stations, source);
+    draft.report.durations.compile = began.elapsed().as_secs_f64();
+    draft.report.environment.host_compiler = stations.host_compiler();
+    let cuda = built.cuda?;
+    draft.report.environment.nvcc = cuda.nvcc;
+    draft.report.diagnostics = cuda.diagnostics;
+    if draft.stopped_by(cuda.check) {
+        return Ok(());
+    }
+    let found = match built.found {
+        Ok(found) => found,
+        Err(check) => {
+            draft.add(check);
+            return Ok(());
+        }
+    };
+    draft.take_kernel(&found.kernel);
+    match found.launch {
+        Ok(launch) => draft.take_launch(launch),
+        Err(check) => {
+            draft.add(check);
+            return Ok(());
+        }
+    }
+    match built.prepared.transpose()? {
+        Some(Prepared::Engine(engine)) => run_trials(engine.as_ref(), exercise, draft),
+        Some(Prepared::Cannot(reason)) => {
+            draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// What the compilers and the text made of a submission.
+struct Built {
+    cuda: anyhow::Result<Cuda>,
+    found: Result<Found, Check>,
+    /// `None` when there is no kernel or launch to build for.
+    prepared: Option<anyhow::Result<Prepared>>,
+}
+
+/// nvcc on one thread; the text and the host compiler on another.
+fn build_side_by_side(stations: &dyn Stations, source: &Source) -> Built {
+    std::thread::scope(|scope| {
+        let nvcc = scope.spawn(|| stations.compile(source));
+        let found = stations.find(source);
+        let launchable = found.as_ref().ok().filter(|found| found.launch.is_ok());
+        let prepared = launchable.map(|found| stations.engine(source, found));
+        let cuda = nvcc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Built { cuda, found, prepared }
+    })
+}
+
+fn run_trials(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<()> {
+    let began = Instant::now();
+    draft.report.engine = Some(engine.name().to_owned());
+    let mut judge = Judge::new(exercise, draft.options);
+    let progress = (!draft.quiet).then(|| Progress::count(judge.plan().len() as u64, "trials"));
+    let show = |planned: &Planned| {
+        if let Some(progress) = &progress {
+            progress.inc(1);
+            progress.message(&format!("{}, n = {}", planned.kind.label(), planned.n));
+        }
+    };
+    let outcome = trials::run(engine, exercise, &mut judge, &show);
+    progress.iter().for_each(Progress::finish);
+    outcome?;
+    draft.report.durations.trials = began.elapsed().as_secs_f64();
+    draft.take_judgement(judge.finish(), exercise);
+    Ok(())
+}
+
+/// A report in the making.
+struct Draft {
+    report: Report,
+    checks: Vec<Check>,
+    reads: Option<judge::reads::Reads>,
+    options: Options,
+    quiet: bool,
+}
+
+impl Draft {
+    fn new(order: &Order, seed: u64) -> Self {
+        let path = escape::line(&order.path.to_string_lossy());
+        let name = order.path.file_name().map_or_else(|| path.clone(), |name| escape::line(&name.to_string_lossy()));
+        let submission = report::Submission { path, name, sha256: None, kernel: None, kernel_line: None, launch: None };
+        let mut report = Report::blank();
+        (report.scope, report.strict, report.seed) = (Some(order.scope), order.strict, Some(seed));
+        report.submission = Some(submission);
+        let options = Options { scope: order.scope, strict: order.strict, seed };
+        Self { report, checks: Vec::new(), reads: None, options, quiet: order.quiet }
+    }
+
+    fn add(&mut self, check: Check) {
+        self.checks.push(check);
+    }
+
+    /// Adds a check; whether it ends the pipe.
+    fn stopped_by(&mut self, check: Check) -> bool {
+        let stops = matches!(check.status, Status::Fail);
+        self.add(check);
+        stops
+    }
+
+    fn take_source(&mut self, source: &Source) {
+        let summary = format!("{} lines of source", judge::grouped(source.text.lines().count() as u64));
+        self.add(Check::new(CheckId::Source, Status::Pass, summary));
+        self.report.answer = source.answer.as_ref().map(build::answer);
+        if let Some(submission) = &mut self.report.submission {
+            submission.name = escape::line(&source.name);
+            submission.sha256 = Some(source.sha256.clone());
+        }
+    }
+
+    fn take_kernel(&mut self, kernel: &Kernel) {
+        let summary = format!("{}, heat.cu:{}", kernel.name, kernel.line);
+        self.add(Check::new(CheckId::Kernel, Status::Pass, summary));
+        if let Some(submission) = &mut self.report.submission {
+            submission.kernel = Some(escape::line(&kernel.name));
+            submission.kernel_line = Some(kernel.line);
+        }
+    }
+
+    fn take_launch(&mut self, launch: Launch) {
+        self.add(Check::new(CheckId::Launch, Status::Pass, build::launch_words(&launch)));
+        if let Some(submission) = &mut self.report.submission {
+            submission.launch = Some(launch);
+        }
+    }
+
+    fn take_judgement(&mut self, judgement: Judgement, exercise: &Exercise) {
+        for check in judgement.checks {
+            self.checks.retain(|earlier| earlier.id != check.id);
+            self.checks.push(check);
+        }
+        self.report.first_mismatch = judgement.first_mismatch.map(|first| build::first_mismatch(&first, exercise));
+        self.report.reads = judgement.reads.as_ref().map(build::reads);
+        self.report.hazards = judgement.hazards.iter().map(build::hazard).collect();
+        self.report.output = escape::block(&judgement.output, escape::OUTPUT);
+        for (kind, seconds) in judgement.seconds {
+            *self.report.durations.by_trial.entry(kind.label().to_owned()).or_default() += seconds;
+        }
+        self.reads = judgement.reads;
+    }
+
+    /// Fills in the checks that were not reached and adds everything up.
+    fn finish(mut self, source: Option<Source>, started: Instant) -> Graded {
+        self.checks.sort_by_key(|check| check.id);
+        let reason = judge::not_reached(self.checks.iter());
+        let missing = |id: &CheckId| !self.checks.iter().any(|check| check.id == *id);
+        let skipped: Vec<Check> =
+            CheckId::ALL.into_iter().filter(missing).map(|id| Check::new(id, Status::Skip, reason.clone())).collect();
+        self.checks.extend(skipped);
+        self.checks.sort_by_key(|check| check.id);
+        self.report.durations.total = started.elapsed().as_secs_f64();
+        Graded { report: self.report.with_checks(self.checks), source: source.map(|source| source.text) }
+    }
+}

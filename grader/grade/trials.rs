@@ -1,0 +1,177 @@
+//! Runs a judge's plan on an engine: two streams of trials side by side, folded in the order of the plan.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use anyhow::Context;
+
+use crate::execute::{Observation, Runner};
+use crate::exercise::Exercise;
+use crate::judge::Judge;
+use crate::judge::case::{Case, Outcome, Program, Request};
+use crate::judge::plan::{Kind, Planned};
+
+/// Gives runners for the two programs of a grade, each with a worker of its own.
+pub trait Engine: Sync {
+    /// `cpu` or `cuda`.
+    fn name(&self) -> &'static str;
+
+    /// A fresh runner.
+    fn runner(&self, program: Program) -> anyhow::Result<Box<dyn Runner>>;
+}
+
+/// The trials that run one after another. The watched ones use one OS thread, the long ones all cores: side by side
+/// they fill a machine better than in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Watched,
+    Long,
+}
+
+const STREAMS: [Stream; 2] = [Stream::Watched, Stream::Long];
+
+fn stream_of(kind: Kind) -> Stream {
+    match kind {
+        Kind::Hazards | Kind::Count | Kind::Portable => Stream::Watched,
+        Kind::Sharp | Kind::Thousand => Stream::Long,
+    }
+}
+
+/// Runs trials until the judge has decided. `report` hears of every trial that begins (on several threads).
+///
+/// An error is the grader's or the machine's fault, and only one that the judge would have come to: a later trial's
+/// error does not matter when an earlier one decides.
+pub fn run(
+    engine: &dyn Engine,
+    exercise: &Exercise,
+    judge: &mut Judge,
+    report: &(dyn Fn(&Planned) + Sync),
+) -> anyhow::Result<()> {
+    let cancelled = AtomicBool::new(false);
+    let plan = judge.plan().to_vec();
+    let (told, results) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let orders = STREAMS.map(|_| {
+            let (order, orders) = mpsc::channel::<(usize, Planned)>();
+            let (told, cancelled) = (told.clone(), &cancelled);
+            scope.spawn(move || {
+                let mut bench = Bench { engine, exercise, cancelled, runners: Vec::new(), kind: None };
+                for (at, planned) in orders {
+                    report(&planned);
+                    if told.send((at, bench.outcome(planned))).is_err() {
+                        break;
+                    }
+                }
+            });
+            order
+        });
+        // The workers hold the only senders: when both are gone without a word, receiving fails and does not wait.
+        drop(told);
+        let outcome = Dispatcher::new(&plan, orders).drive(judge, &results);
+        cancelled.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+/// What one trial came to; `None` when it was called off.
+type Result = anyhow::Result<Option<Outcome>>;
+
+/// Who runs what next.
+struct Dispatcher<'p> {
+    plan: &'p [Planned],
+    orders: [mpsc::Sender<(usize, Planned)>; 2],
+    queues: [VecDeque<usize>; 2],
+    busy: [bool; 2],
+    /// What came back and waits for its turn to be folded.
+    done: Vec<Option<Result>>,
+    /// Whether a trial has come back, by its place in the plan.
+    back: Vec<bool>,
+}
+
+impl<'p> Dispatcher<'p> {
+    fn new(plan: &'p [Planned], orders: [mpsc::Sender<(usize, Planned)>; 2]) -> Self {
+        let of = |stream| (0..plan.len()).filter(|&at| stream_of(plan[at].kind) == stream).collect();
+        Self {
+            plan,
+            orders,
+            queues: STREAMS.map(of),
+            busy: [false; 2],
+            done: plan.iter().map(|_| None).collect(),
+            back: vec![false; plan.len()],
+        }
+    }
+
+    fn drive(mut self, judge: &mut Judge, results: &mpsc::Receiver<(usize, Result)>) -> anyhow::Result<()> {
+        loop {
+            while let Some(result) = self.done.get_mut(judge.folded()).and_then(Option::take) {
+                judge.fold(result?.context("a trial was called off before the judge had decided")?);
+                if judge.decided() {
+                    return Ok(());
+                }
+            }
+            self.send_orders()?;
+            let (at, result) = results.recv().context("the threads that run trials ended early")?;
+            self.busy[stream_of(self.plan[at].kind) as usize] = false;
+            self.back[at] = true;
+            self.done[at] = Some(result);
+        }
+    }
+
+    fn send_orders(&mut self) -> anyhow::Result<()> {
+        for stream in STREAMS.map(|stream| stream as usize) {
+            let Some(&at) = self.queues[stream].front().filter(|_| !self.busy[stream]) else { continue };
+            if self.may_start(at) {
+                self.queues[stream].pop_front();
+                self.busy[stream] = true;
+                self.orders[stream].send((at, self.plan[at].clone())).context("a thread that runs trials ended early")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The long run cannot be called off half-way, so it waits for what finds most faults in a second.
+    fn may_start(&self, at: usize) -> bool {
+        let quick = |before: &usize| matches!(self.plan[*before].kind, Kind::Hazards | Kind::Sharp);
+        self.plan[at].kind != Kind::Thousand || (0..at).filter(quick).all(|before| self.back[before])
+    }
+}
+
+/// One stream's runners.
+struct Bench<'a> {
+    engine: &'a dyn Engine,
+    exercise: &'a Exercise,
+    cancelled: &'a AtomicBool,
+    runners: Vec<(Program, Box<dyn Runner>)>,
+    kind: Option<Kind>,
+}
+
+impl Bench<'_> {
+    fn outcome(&mut self, planned: Planned) -> Result {
+        if planned.kind == Kind::Portable && self.kind != Some(Kind::Portable) {
+            // A worker of its own: nothing that odd sizes do to it touches, or is excused by, what went before.
+            self.runners.clear();
+        }
+        self.kind = Some(planned.kind);
+        let mut case = Case::new(self.exercise, planned);
+        while let Some(request) = case.next() {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            case.fold(self.observe(&request)?)?;
+        }
+        Ok(Some(case.close()))
+    }
+
+    fn observe(&mut self, request: &Request) -> anyhow::Result<Observation> {
+        let known = self.runners.iter().position(|(program, _)| *program == request.program);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.runners.push((request.program, self.engine.runner(request.program)?));
+                self.runners.len() - 1
+            }
+        };
+        self.runners[at].1.run(&request.trial)
+    }
+}

@@ -1,0 +1,374 @@
+//! One planned trial followed to its end: compared with the reference, and when a cell is wrong, placed.
+//!
+//! A [`Case`] asks for runs ([`Case::next`]) and is told what they showed ([`Case::fold`]); it runs nothing itself. What
+//! it asks for, in this order:
+//!
+//! 1. the submission's trial, then the reference's over the same timesteps;
+//! 2. for each spot, the reference from the submission's own grid before that launch;
+//! 3. when something is wrong and the launch is not known: both again, from the last grid known to be right, with a few
+//!    grids kept in between, until the launch is known ([`Bracket`]);
+//! 4. that launch alone under full watch, for the thread that wrote the first wrong cell.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail, ensure};
+
+use super::bracket::{Bracket, Start};
+use super::cells::{Difference, Mismatches, WrongCell, compare};
+use super::plan::{Kind, Planned};
+use crate::execute::{Actor, Hazard, InputChange, Observation, RunFault, Trial, Watch};
+use crate::exercise::Exercise;
+use crate::grid::Grid;
+
+/// Whose kernel a run is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// reference/heat.cu's single-step kernel: one timestep a launch.
+    Reference,
+    /// The submitted kernel: two timesteps a launch.
+    Submission,
+}
+
+/// A run that a case wants made.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub program: Program,
+    pub trial: Trial,
+}
+
+/// Who wrote the first wrong cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// Not looked for, or not found out.
+    Unknown,
+    /// No thread wrote the cell in that launch.
+    Nobody,
+    By(Actor),
+}
+
+/// The first cell, in row-major order, that disagrees with the reference, at the first launch where one does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstMismatch {
+    pub n: u32,
+    pub r: f32,
+    /// The launch (from 1) after which the cell is wrong.
+    pub launch: u32,
+    /// The last launch known to be right; `launch - 1` unless the fault would not show again when looked for.
+    pub last_right: u32,
+    pub cell: WrongCell,
+    pub writer: Writer,
+}
+
+/// Wrong cells of one region at the first launch known to have any.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrong {
+    pub launch: u32,
+    pub cells: Mismatches,
+}
+
+/// What a planned trial came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub planned: Planned,
+    /// Wrong interior cells.
+    pub interior: Option<Wrong>,
+    /// Wrong ring cells.
+    pub ring: Option<Wrong>,
+    pub first: Option<FirstMismatch>,
+    /// 4-byte words read from global memory, a value a launch; empty when not counted.
+    pub words_read: Vec<u64>,
+    pub hazards: Vec<Hazard>,
+    pub input_changed: Option<InputChange>,
+    pub fault: Option<RunFault>,
+    /// What the kernel printed, unescaped.
+    pub output: String,
+    /// Seconds that the submission's runs took.
+    pub wall_seconds: f64,
+}
+
+impl Outcome {
+    fn new(planned: Planned) -> Self {
+        Self {
+            planned,
+            interior: None,
+            ring: None,
+            first: None,
+            words_read: Vec::new(),
+            hazards: Vec::new(),
+            input_changed: None,
+            fault: None,
+            output: String::new(),
+            wall_seconds: 0.0,
+        }
+    }
+
+    /// Whether every grid that was compared was right.
+    pub fn grids_right(&self) -> bool {
+        self.interior.is_none() && self.ring.is_none()
+    }
+
+    /// Notes a difference unless an earlier launch is known to have one.
+    fn note(&mut self, launch: u32, difference: &Difference) {
+        let regions = [(&mut self.interior, &difference.interior), (&mut self.ring, &difference.ring)];
+        for (known, found) in regions {
+            if let Some(cells) = found
+                && known.as_ref().is_none_or(|wrong| launch <= wrong.launch)
+            {
+                *known = Some(Wrong { launch, cells: cells.clone() });
+            }
+        }
+    }
+}
+
+/// What the case waits for.
+enum Step {
+    Submission,
+    Reference,
+    /// The reference from the grid before the spot with this index.
+    Spot(usize),
+    NarrowSubmission(Bracket),
+    NarrowReference(Bracket, Observation),
+    Attribute(Bracket),
+    Done,
+}
+
+/// A planned trial on its way to an [`Outcome`].
+pub struct Case<'a> {
+    exercise: &'a Exercise,
+    trial: Trial,
+    step: Step,
+    /// The submission's kept grids of the planned trial.
+    kept: Vec<(u32, Arc<Grid>)>,
+    outcome: Outcome,
+}
+
+impl<'a> Case<'a> {
+    /// A case with nothing run yet. Draws the trial's initial grid.
+    pub fn new(exercise: &'a Exercise, planned: Planned) -> Self {
+        let trial = planned.trial();
+        Self { exercise, trial, step: Step::Submission, kept: Vec::new(), outcome: Outcome::new(planned) }
+    }
+
+    /// The run to make next; `None` when the case is closed.
+    pub fn next(&self) -> Option<Request> {
+        match &self.step {
+            Step::Submission => Some(Request { program: Program::Submission, trial: self.trial.clone() }),
+            Step::Reference => {
+                let launches: Vec<u32> = self.kept.iter().map(|(launch, _)| *launch).collect();
+                Some(self.reference(&self.trial.initial, &launches))
+            }
+            Step::Spot(at) => self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1])),
+            Step::NarrowSubmission(bracket) => {
+                let keep = bracket.keep();
+                let launches = keep.last().copied().unwrap_or(1);
+                let initial = bracket.initial(&self.trial.initial);
+                let trial = Trial { initial, launches, keep, watch: Watch::Fast, ..self.trial.clone() };
+                Some(Request { program: Program::Submission, trial })
+            }
+            Step::NarrowReference(bracket, _) => {
+                Some(self.reference(&bracket.initial(&self.trial.initial), &bracket.keep()))
+            }
+            Step::Attribute(bracket) => self.outcome.first.as_ref().map(|first| Request {
+                program: Program::Submission,
+                trial: Trial {
+                    initial: bracket.right.1.clone(),
+                    launches: 1,
+                    keep: vec![1],
+                    watch: Watch::Full,
+                    writer_of: Some((first.cell.row, first.cell.column)),
+                    ..self.trial.clone()
+                },
+            }),
+            Step::Done => None,
+        }
+    }
+
+    /// Takes in what the run asked for by [`Case::next`] showed.
+    ///
+    /// Errors when the engine broke its word (a grid missing or of another size) or the reference did not run to its end:
+    /// neither is the submission's doing.
+    pub fn fold(&mut self, seen: Observation) -> anyhow::Result<()> {
+        self.step = match std::mem::replace(&mut self.step, Step::Done) {
+            Step::Submission => self.fold_submission(seen)?,
+            Step::Reference => self.fold_reference(&seen)?,
+            Step::Spot(at) => self.fold_spot(at, &seen)?,
+            Step::NarrowSubmission(bracket) => self.fold_narrow_submission(bracket, seen),
+            Step::NarrowReference(bracket, submission) => self.fold_narrow_reference(bracket, &submission, &seen)?,
+            Step::Attribute(_) => self.fold_attribution(&seen),
+            Step::Done => bail!("a closed case was given an observation"),
+        };
+        Ok(())
+    }
+
+    /// What the trial came to, once [`Case::next`] gives nothing more.
+    pub fn close(self) -> Outcome {
+        self.outcome
+    }
+
+    fn fold_submission(&mut self, seen: Observation) -> anyhow::Result<Step> {
+        if seen.fault.is_none() {
+            let kept = seen.grids.iter().map(|(launch, _)| launch);
+            ensure!(kept.eq(&self.trial.keep), "the engine kept other grids than it was asked for");
+        }
+        self.kept = seen.grids.into_iter().map(|(launch, grid)| (launch, Arc::new(grid))).collect();
+        let outcome = &mut self.outcome;
+        outcome.words_read = seen.words_read;
+        outcome.hazards = seen.hazards;
+        outcome.input_changed = seen.input_changed;
+        outcome.fault = seen.fault;
+        outcome.output = seen.output;
+        outcome.wall_seconds += seen.wall_seconds;
+        Ok(if self.kept.is_empty() { Step::Done } else { Step::Reference })
+    }
+
+    fn fold_reference(&mut self, seen: &Observation) -> anyhow::Result<Step> {
+        let mut bracket = Bracket::new(self.trial.initial.clone());
+        for (launch, grid) in &self.kept {
+            let expected = self.reference_grid(seen, *launch)?;
+            let difference = self.compare(expected, grid, *launch)?;
+            self.outcome.note(*launch, &difference);
+            match difference.first() {
+                Some(cell) if bracket.wrong.is_none() => bracket.set_wrong(*launch, cell),
+                None if bracket.wrong.is_none() => bracket.right = (*launch, grid.clone()),
+                _ => {}
+            }
+        }
+        if bracket.wrong.is_none() {
+            return Ok(self.spot_after(None));
+        }
+        Ok(self.place(bracket))
+    }
+
+    /// The next spot whose two grids were kept.
+    fn spot_after(&self, at: Option<usize>) -> Step {
+        let spots = &self.outcome.planned.spots;
+        let both_kept = |spot: u32| self.kept_grid(spot).is_some() && self.kept_grid(spot - 1).is_some();
+        let next = (at.map_or(0, |at| at + 1)..spots.len()).find(|&at| both_kept(spots[at]));
+        next.map_or(Step::Done, Step::Spot)
+    }
+
+    fn fold_spot(&mut self, at: usize, seen: &Observation) -> anyhow::Result<Step> {
+        let spots = &self.outcome.planned.spots;
+        let launch = spots[at];
+        let grid = self.kept_grid(launch).context("a spot's grid was not kept")?;
+        let difference = self.compare(self.reference_grid(seen, 1)?, grid, 1)?;
+        let Some(cell) = difference.first() else { return Ok(self.spot_after(Some(at))) };
+        let mut bracket = Bracket::new(self.trial.initial.clone());
+        if let Some(before) = at.checked_sub(1).map(|before| spots[before])
+            && let Some(grid) = self.kept_grid(before)
+        {
+            bracket.right = (before, grid.clone());
+        }
+        bracket.set_wrong(launch, cell);
+        self.outcome.note(launch, &difference);
+        Ok(self.place(bracket))
+    }
+
+    fn fold_narrow_submission(&mut self, bracket: Bracket, seen: Observation) -> Step {
+        self.outcome.wall_seconds += seen.wall_seconds;
+        if seen.fault.is_some() {
+            return self.give_up(&bracket);
+        }
+        Step::NarrowReference(bracket, seen)
+    }
+
+    fn fold_narrow_reference(
+        &mut self,
+        mut bracket: Bracket,
+        submission: &Observation,
+        reference: &Observation,
+    ) -> anyhow::Result<Step> {
+        let before = bracket.start_launch();
+        let mut reproduced = false;
+        for run in bracket.keep() {
+            let grid = submission.grid_after(run).context("a kept grid is missing")?;
+            let difference = self.compare(self.reference_grid(reference, run)?, grid, run)?;
+            let launch = before + run;
+            if let Some(cell) = difference.first() {
+                bracket.set_wrong(launch, cell);
+                self.outcome.note(launch, &difference);
+                reproduced = true;
+                break;
+            }
+            if bracket.wrong.is_some_and(|(wrong, _)| launch < wrong) {
+                bracket.right = (launch, Arc::new(grid.clone()));
+            }
+        }
+        match (reproduced, bracket.start) {
+            (true, Start::LastRight) => Ok(self.place(bracket)),
+            // Neither the same grid nor the same timesteps bring it back: perhaps the number of launches does.
+            (false, Start::LastRight) => Ok(Step::NarrowSubmission(bracket.restarted())),
+            (true, Start::Beginning) if bracket.is_placed() => Ok(self.place(bracket)),
+            (_, Start::Beginning) => Ok(self.give_up(&bracket)),
+        }
+    }
+
+    /// Narrows the bracket further, or records the mismatch and asks who wrote it.
+    fn place(&mut self, bracket: Bracket) -> Step {
+        if self.outcome.planned.kind != Kind::Portable && !bracket.is_placed() {
+            return Step::NarrowSubmission(bracket);
+        }
+        self.record(&bracket);
+        if bracket.is_placed() { Step::Attribute(bracket) } else { Step::Done }
+    }
+
+    fn give_up(&mut self, bracket: &Bracket) -> Step {
+        self.record(bracket);
+        Step::Done
+    }
+
+    fn record(&mut self, bracket: &Bracket) {
+        let (n, r) = (self.outcome.planned.n, self.outcome.planned.r);
+        self.outcome.first = bracket.wrong.map(|(launch, cell)| FirstMismatch {
+            n,
+            r,
+            launch,
+            last_right: bracket.right.0,
+            cell,
+            writer: Writer::Unknown,
+        });
+    }
+
+    fn fold_attribution(&mut self, seen: &Observation) -> Step {
+        if let Some(first) = &mut self.outcome.first {
+            first.writer = match (seen.writer, &seen.fault) {
+                (Some(actor), _) => Writer::By(actor),
+                (None, None) => Writer::Nobody,
+                (None, Some(_)) => Writer::Unknown,
+            };
+        }
+        Step::Done
+    }
+
+    /// The reference over the timesteps of the given launches, from `initial`.
+    fn reference(&self, initial: &Arc<Grid>, launches: &[u32]) -> Request {
+        let keep: Vec<u32> = launches.iter().map(|&launch| self.exercise.timesteps(launch)).collect();
+        let trial = Trial {
+            initial: initial.clone(),
+            r: self.trial.r,
+            launches: keep.last().copied().unwrap_or(1),
+            watch: Watch::Fast,
+            keep,
+            writer_of: None,
+        };
+        Request { program: Program::Reference, trial }
+    }
+
+    /// The reference's grid after the timesteps of `launch` launches.
+    fn reference_grid<'o>(&self, seen: &'o Observation, launch: u32) -> anyhow::Result<&'o Grid> {
+        if let Some(fault) = &seen.fault {
+            bail!("the reference kernel did not run to its end: {fault:?}");
+        }
+        seen.grid_after(self.exercise.timesteps(launch)).context("the reference's grid is missing")
+    }
+
+    fn compare(&self, expected: &Grid, got: &Grid, launches: u32) -> anyhow::Result<Difference> {
+        // max|u| never grows, so the initial grid's bounds every later one's.
+        let tolerance = self.exercise.tolerance(self.exercise.timesteps(launches), self.trial.initial.max_abs());
+        compare(expected, got, tolerance).context("the engine returned a grid of another size")
+    }
+
+    fn kept_grid(&self, launch: u32) -> Option<&Arc<Grid>> {
+        self.kept.iter().find(|(kept, _)| *kept == launch).map(|(_, grid)| grid)
+    }
+}

@@ -1,0 +1,217 @@
+//! Comparing two grids: how far they may differ, and where they first do.
+//!
+//! The tolerance between them is derived in [`Exercise::tolerance`](crate::exercise::Exercise::tolerance).
+
+use crate::grid::Grid;
+
+/// A cell where two grids differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WrongCell {
+    /// 0-based, ring included.
+    pub row: usize,
+    /// 0-based, ring included.
+    pub column: usize,
+    pub expected: f32,
+    pub got: f32,
+}
+
+impl WrongCell {
+    /// |got - expected|; NaN when either value is.
+    pub fn difference(&self) -> f64 {
+        (f64::from(self.got) - f64::from(self.expected)).abs()
+    }
+}
+
+/// Every cell of one region in which two grids differ, summed up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mismatches {
+    /// The first in row-major order.
+    pub first: WrongCell,
+    /// How many cells differ.
+    pub count: u64,
+    /// Smallest and largest row.
+    pub rows: (usize, usize),
+    /// Smallest and largest column.
+    pub columns: (usize, usize),
+    /// Largest finite difference.
+    pub largest: f64,
+    /// Cells that are NaN or infinite.
+    pub not_finite: u64,
+    /// Cells at most two cells away from the ring, the ring itself included.
+    pub near_ring: u64,
+}
+
+impl Mismatches {
+    fn starting_at(cell: WrongCell) -> Self {
+        Self {
+            first: cell,
+            count: 0,
+            rows: (cell.row, cell.row),
+            columns: (cell.column, cell.column),
+            largest: 0.0,
+            not_finite: 0,
+            near_ring: 0,
+        }
+    }
+
+    fn add(&mut self, cell: WrongCell, n: usize) {
+        self.count += 1;
+        self.rows = (self.rows.0.min(cell.row), self.rows.1.max(cell.row));
+        self.columns = (self.columns.0.min(cell.column), self.columns.1.max(cell.column));
+        let difference = cell.difference();
+        if difference.is_finite() {
+            self.largest = self.largest.max(difference);
+        }
+        self.not_finite += u64::from(!cell.got.is_finite());
+        let away = [cell.row, cell.column, n - 1 - cell.row, n - 1 - cell.column];
+        self.near_ring += u64::from(away.into_iter().any(|cells| cells <= 2));
+    }
+}
+
+/// How a submission's grid differs from the reference's; `None` where it does not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// Interior cells further apart than the tolerance.
+    pub interior: Option<Mismatches>,
+    /// Ring cells that are not the expected bits.
+    pub ring: Option<Mismatches>,
+}
+
+impl Difference {
+    /// Whether the grids agree.
+    pub fn is_none(&self) -> bool {
+        self.interior.is_none() && self.ring.is_none()
+    }
+
+    /// The first cell of the whole grid, in row-major order, that differs.
+    pub fn first(&self) -> Option<WrongCell> {
+        let firsts = [&self.interior, &self.ring].into_iter().flatten().map(|mismatches| mismatches.first);
+        firsts.min_by_key(|cell| (cell.row, cell.column))
+    }
+}
+
+/// Compares every cell: the interior within `tolerance`, the ring bit for bit. NaN never agrees with anything.
+///
+/// Both grids must have the same n; a grid of another size agrees nowhere and is the engine's mistake, so `None`.
+pub fn compare(expected: &Grid, got: &Grid, tolerance: f64) -> Option<Difference> {
+    let n = expected.n();
+    if n != got.n() {
+        return None;
+    }
+    let mut difference = Difference::default();
+    if n == 0 {
+        return Some(difference);
+    }
+    let rows = expected.cells().chunks_exact(n).zip(got.cells().chunks_exact(n));
+    for (row, (want, have)) in rows.enumerate() {
+        if !row_agrees(want, have, tolerance, row == 0 || row == n - 1) {
+            collect_row(&mut difference, expected, got, row, tolerance);
+        }
+    }
+    Some(difference)
+}
+
+/// The fast pass over one row: no branch a cell, so that it becomes vector code.
+fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> bool {
+    let bits_agree = |at: usize| want[at].to_bits() == have[at].to_bits();
+    let ends_agree = bits_agree(0) && bits_agree(want.len() - 1);
+    let inside = if ring_row { 0.0 } else { tolerance };
+    let wrong = want.iter().zip(have).fold(false, |wrong, (want, have)| {
+        wrong | !((f64::from(*have) - f64::from(*want)).abs() <= inside)
+    });
+    // -0.0 and 0.0 differ by nothing, yet they are different bits: a ring row is looked at twice.
+    ends_agree && !wrong && (!ring_row || (0..want.len()).all(bits_agree))
+}
+
+/// The slow pass over a row known to differ somewhere.
+fn collect_row(difference: &mut Difference, expected: &Grid, got: &Grid, row: usize, tolerance: f64) {
+    let n = expected.n();
+    for column in 0..n {
+        let cell = WrongCell { row, column, expected: expected.at(row, column), got: got.at(row, column) };
+        let on_ring = expected.on_ring(row, column);
+        let agrees = if on_ring {
+            cell.expected.to_bits() == cell.got.to_bits()
+        } else {
+            cell.difference() <= tolerance
+        };
+        if !agrees {
+            let region = if on_ring { &mut difference.ring } else { &mut difference.interior };
+            region.get_or_insert_with(|| Mismatches::starting_at(cell)).add(cell, n);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(n: usize) -> Grid {
+        Grid::initial(n, 7)
+    }
+
+    fn changed(from: &Grid, row: usize, column: usize, value: f32) -> Grid {
+        let mut cells = from.cells().to_vec();
+        cells[row * from.n() + column] = value;
+        Grid::from_cells(from.n(), cells).expect("same size")
+    }
+
+    #[test]
+    fn equal_grids_do_not_differ() {
+        assert!(compare(&grid(9), &grid(9), 0.0).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_first_mismatch_is_row_major() {
+        let want = grid(9);
+        let have = changed(&changed(&want, 5, 1, 9.0), 4, 6, 9.0);
+        let interior = compare(&want, &have, 1e-6).unwrap().interior.unwrap();
+        assert_eq!((interior.first.row, interior.first.column), (4, 6));
+        assert_eq!((interior.count, interior.rows, interior.columns), (2, (4, 5), (1, 6)));
+        assert_eq!(interior.near_ring, 2, "column 1 is one cell from the ring, column 6 of 9 is two");
+    }
+
+    #[test]
+    fn nan_never_agrees_not_even_with_nan() {
+        let want = changed(&grid(5), 2, 2, f32::NAN);
+        let difference = compare(&want, &want.clone(), f64::INFINITY).unwrap();
+        assert_eq!(difference.interior.unwrap().not_finite, 1);
+    }
+
+    #[test]
+    fn infinity_does_not_agree_within_any_finite_tolerance() {
+        let want = grid(5);
+        let have = changed(&want, 2, 2, f32::INFINITY);
+        assert!(!compare(&want, &have, 1e30).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_difference_of_exactly_the_tolerance_agrees() {
+        let want = changed(&grid(5), 2, 2, 0.5);
+        let have = changed(&want, 2, 2, 0.75);
+        assert!(compare(&want, &have, 0.25).unwrap().is_none());
+        assert!(!compare(&want, &have, 0.2499).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_ring_is_compared_bit_for_bit() {
+        let want = changed(&grid(5), 0, 3, 0.0);
+        let next_up = changed(&want, 3, 4, f32::from_bits(want.at(3, 4).to_bits() + 1));
+        let ring = compare(&want, &next_up, 1.0).unwrap().ring.unwrap();
+        assert_eq!((ring.first.row, ring.first.column, ring.count), (3, 4, 1));
+        let negative_zero = changed(&want, 0, 3, -0.0);
+        assert_eq!(compare(&want, &negative_zero, 1.0).unwrap().ring.unwrap().first.column, 3);
+    }
+
+    #[test]
+    fn the_first_of_both_regions_is_row_major_too() {
+        let want = grid(7);
+        let have = changed(&changed(&want, 3, 6, 9.0), 3, 2, 9.0);
+        let first = compare(&want, &have, 1e-6).unwrap().first().unwrap();
+        assert_eq!((first.row, first.column), (3, 2));
+    }
+
+    #[test]
+    fn grids_of_two_sizes_are_not_compared() {
+        assert!(compare(&grid(5), &grid(7), 1.0).is_none());
+    }
+}

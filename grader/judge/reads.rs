@@ -1,0 +1,128 @@
+//! Check `reads`: words read from global memory per updated cell and timestep, against the budget.
+
+use super::Seen;
+use super::case::Outcome;
+use super::plan::Kind;
+use super::words;
+use crate::exercise::Exercise;
+use crate::verdict::{Check, CheckId, Status};
+
+/// Words read by one launch, and what they come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reads {
+    /// 4-byte words read from global memory by the launch that read most.
+    pub words: u64,
+    /// Interior cells that it updated.
+    pub cells: u64,
+    /// Timesteps that it advanced.
+    pub timesteps: u32,
+    /// Most words allowed per updated cell and timestep.
+    pub budget: f64,
+}
+
+impl Reads {
+    /// Words read per updated cell and timestep.
+    pub fn per_cell_step(&self) -> f64 {
+        self.words as f64 / (self.cells as f64 * f64::from(self.timesteps))
+    }
+
+    /// Whether the count is within the budget.
+    pub fn within_budget(&self) -> bool {
+        self.per_cell_step() <= self.budget
+    }
+
+    /// Whether the count can be true: each interior cell is read at least once by a launch that gets every cell right.
+    pub fn is_plausible(&self) -> bool {
+        self.words >= self.cells
+    }
+}
+
+/// What the count trial counted: the larger of its watched launches.
+pub fn measured(seen: &Seen) -> Option<Reads> {
+    seen.gating().find(|outcome| outcome.planned.kind == Kind::Count).and_then(|outcome| of_trial(seen.exercise, outcome))
+}
+
+fn of_trial(exercise: &Exercise, outcome: &Outcome) -> Option<Reads> {
+    let launches = outcome.planned.keep.iter();
+    let counts = launches.filter_map(|&launch| outcome.words_read.get(launch as usize - 1).copied());
+    Some(Reads {
+        words: counts.max()?,
+        cells: Exercise::interior_cells(outcome.planned.n),
+        timesteps: exercise.exercise.steps_per_launch,
+        budget: exercise.exercise.budget,
+    })
+}
+
+/// Check `reads`; `None` while the count trial is missing.
+pub fn reads(seen: &Seen) -> Option<Check> {
+    seen.gating().find(|outcome| outcome.planned.kind == Kind::Count)?;
+    Some(match measured(seen) {
+        Some(reads) if !reads.is_plausible() => implausible(&reads),
+        Some(reads) => counted(&reads),
+        None => Check::new(CheckId::Reads, Status::Skip, "could not be judged: no launch was counted to its end"),
+    })
+}
+
+fn counted(reads: &Reads) -> Check {
+    let (status, relation) = if reads.within_budget() { (Status::Pass, "within") } else { (Status::Fail, "over") };
+    let summary = format!(
+        "{:.3} words read per cell-step, {relation} the budget of {}",
+        reads.per_cell_step(),
+        reads.budget
+    );
+    let check = Check::new(CheckId::Reads, status, summary).with(format!(
+        "{} words in one launch for {} interior cells and {} timesteps.",
+        words::grouped(reads.words),
+        words::grouped(reads.cells),
+        reads.timesteps
+    ));
+    if status == Status::Pass {
+        return check;
+    }
+    check.with(
+        "Each word of the apron needs to be loaded once a block: load it into shared memory, then take both timesteps from \
+         there.",
+    )
+}
+
+/// A right kernel that seems to read less than every cell once reads by a way that is not counted here. Which one, and
+/// whether to hide it, a count cannot tell: that is for a person to see, so nobody passes or fails by it.
+fn implausible(reads: &Reads) -> Check {
+    let summary = format!(
+        "could not be judged: {} words counted, fewer than the {} cells that a launch must read",
+        words::grouped(reads.words),
+        words::grouped(reads.cells)
+    );
+    Check::new(CheckId::Reads, Status::Skip, summary)
+        .with("The kernel reads its input in a way that this engine does not count; an instructor has to look at it.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_2048(words: u64, timesteps: u32) -> Reads {
+        Reads { words, cells: Exercise::interior_cells(2048), timesteps, budget: 1.5 }
+    }
+
+    #[test]
+    fn the_lessons_kernels_come_to_the_lessons_ratios() {
+        let ratio = |reads: Reads| format!("{:.5}", reads.per_cell_step());
+        assert_eq!(ratio(at_2048(20_930_580, 1)), "5.00000");
+        assert_eq!(ratio(at_2048(5_561_092, 1)), "1.32846");
+        assert_eq!(ratio(at_2048(7_056_400, 2)), "0.84283");
+    }
+
+    #[test]
+    fn the_budget_itself_is_allowed_and_a_word_more_is_not() {
+        let budget = 3 * Exercise::interior_cells(2048);
+        assert!(at_2048(budget, 2).within_budget());
+        assert!(!at_2048(budget + 1, 2).within_budget());
+    }
+
+    #[test]
+    fn fewer_words_than_cells_cannot_be_the_whole_count() {
+        assert!(!at_2048(4_186_115, 2).is_plausible());
+        assert!(at_2048(4_186_116, 2).is_plausible());
+    }
+}

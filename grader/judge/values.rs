@@ -1,0 +1,151 @@
+//! Checks `values` and `ring`: is every cell what the single-step reference makes it?
+
+use super::Seen;
+use super::case::{FirstMismatch, Outcome, Wrong, Writer};
+use super::diagnose::likely_causes;
+use super::words;
+use crate::execute::RunFault;
+use crate::exercise::Exercise;
+use crate::verdict::{Check, CheckId, Status};
+
+/// Check `values`; `None` when nothing is wrong so far and trials are still missing.
+pub fn values(seen: &Seen) -> Option<Check> {
+    let gating = || seen.gating();
+    if let Some(check) = gating().find_map(|outcome| wrong_interior(seen.exercise, outcome)) {
+        return Some(check);
+    }
+    if let Some(check) = gating().find_map(unfinished) {
+        return Some(check);
+    }
+    if let Some(check) = gating().find_map(after_the_ring) {
+        return Some(check);
+    }
+    seen.complete_for(CheckId::Values).then(|| Check::new(CheckId::Values, Status::Pass, all_right(seen)))
+}
+
+fn all_right(seen: &Seen) -> String {
+    let longest = seen.gating().max_by_key(|outcome| outcome.planned.launches);
+    longest.map_or_else(String::new, |outcome| {
+        let timesteps = seen.exercise.timesteps(outcome.planned.launches);
+        format!("every cell right, up to {} timesteps at n = {}", words::grouped(timesteps.into()), outcome.planned.n)
+    })
+}
+
+/// Whether the ring went wrong before the interior did, which then had to follow.
+fn ring_came_first(outcome: &Outcome) -> bool {
+    match (&outcome.interior, &outcome.ring) {
+        (Some(interior), Some(ring)) => ring.launch < interior.launch,
+        _ => false,
+    }
+}
+
+fn wrong_interior(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
+    let wrong = outcome.interior.as_ref().filter(|_| !ring_came_first(outcome))?;
+    let cell = wrong.cells.first;
+    let summary = format!(
+        "row {}, column {} is wrong after launch {}: expected {}, got {} (n = {})",
+        cell.row, cell.column, wrong.launch, cell.expected, cell.got, outcome.planned.n
+    );
+    let mut check = Check::new(CheckId::Values, Status::Fail, summary).with(extent(exercise, outcome, wrong));
+    if let Some(first) = &outcome.first {
+        check.details.extend(written_by(first));
+        check.details.extend(placed(first));
+    }
+    check.details.extend(likely_causes(outcome, wrong));
+    Some(check)
+}
+
+fn extent(exercise: &Exercise, outcome: &Outcome, wrong: &Wrong) -> String {
+    let cells = &wrong.cells;
+    let of = words::grouped(Exercise::interior_cells(outcome.planned.n));
+    let size = if cells.not_finite == cells.count {
+        "all of them NaN or infinite".to_owned()
+    } else {
+        // The tolerance for |u| = 1: the scale that a learner can compare with.
+        let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
+        format!("by up to {} (rounding explains about {tolerance} a launch)", words::small(cells.largest))
+    };
+    format!(
+        "{} of {of} interior cells are wrong, {size}: rows {} to {}, columns {} to {}.",
+        words::grouped(cells.count),
+        cells.rows.0,
+        cells.rows.1,
+        cells.columns.0,
+        cells.columns.1
+    )
+}
+
+/// Who wrote the first wrong cell, where that is known.
+pub fn written_by(first: &FirstMismatch) -> Option<String> {
+    match &first.writer {
+        Writer::Unknown => None,
+        Writer::Nobody => Some("No thread wrote this cell in that launch.".to_owned()),
+        Writer::By(actor) => Some(format!("Written by {}.", words::actor(actor))),
+    }
+}
+
+fn placed(first: &FirstMismatch) -> Option<String> {
+    match first.launch - first.last_right {
+        1 if first.launch > 3 => Some(format!("Every launch before launch {} was right.", first.launch)),
+        1 => None,
+        _ => Some(format!("The fault begins after launch {} and not later than {}.", first.last_right, first.launch)),
+    }
+}
+
+/// A launch that never came to its end.
+fn unfinished(outcome: &Outcome) -> Option<Check> {
+    let n = outcome.planned.n;
+    let fault = outcome.fault.as_ref()?;
+    let skip = |summary: String| Check::new(CheckId::Values, Status::Skip, summary);
+    Some(match fault {
+        RunFault::Hang { launch, cpu_seconds, place, .. } => {
+            let at = place.map_or_else(String::new, |_| format!(", at {}", words::place(*place)));
+            let summary = format!("launch {launch} did not finish within {cpu_seconds:.0} s of CPU time (n = {n}){at}");
+            let next = "Look for a loop whose end no thread reaches, or one that runs over the whole grid.";
+            Check::new(CheckId::Values, Status::Fail, summary).with(next).at(*place)
+        }
+        RunFault::CannotJudge { construct, place } => {
+            skip(format!("cannot be judged on this machine: {} uses {construct}", words::place(*place))).at(*place)
+        }
+        RunFault::WallLimit { launch, wall_seconds } => {
+            skip(format!("could not be judged: the machine was too busy to finish launch {launch} in {wall_seconds:.0} s"))
+        }
+        RunFault::Crash { launch, .. } => skip(format!("not compared: launch {launch} crashed (see `memory`)")),
+        RunFault::Deadlock { launch } => skip(format!("not compared: launch {launch} never ended (see `race`)")),
+        RunFault::LaunchRefused { launch, .. } => skip(format!("not compared: launch {launch} was refused (see `launch`)")),
+    })
+}
+
+fn after_the_ring(outcome: &Outcome) -> Option<Check> {
+    let ring = outcome.ring.as_ref().filter(|_| ring_came_first(outcome))?;
+    let summary = format!("right until launch {} changed the ring; not comparable after that (see `ring`)", ring.launch);
+    Some(Check::new(CheckId::Values, Status::Skip, summary))
+}
+
+/// Check `ring`; `None` when nothing is wrong so far and trials are still missing.
+pub fn ring(seen: &Seen) -> Option<Check> {
+    if let Some(check) = seen.gating().find_map(wrong_ring) {
+        return Some(check);
+    }
+    let pass = || Check::new(CheckId::Ring, Status::Pass, "the ring holds exactly what it started with");
+    seen.complete_for(CheckId::Ring).then(pass)
+}
+
+fn wrong_ring(outcome: &Outcome) -> Option<Check> {
+    let wrong = outcome.ring.as_ref()?;
+    let cell = wrong.cells.first;
+    let summary = format!(
+        "row {}, column {} lies on the ring and changed by launch {}: held {}, now {} (n = {})",
+        cell.row, cell.column, wrong.launch, cell.expected, cell.got, outcome.planned.n
+    );
+    let ring_cells = 4 * u64::from(outcome.planned.n.saturating_sub(1));
+    let mut check = Check::new(CheckId::Ring, Status::Fail, summary).with(format!(
+        "{} of {} ring cells changed. The ring keeps its temperature in both timesteps: guard the store.",
+        words::grouped(wrong.cells.count),
+        words::grouped(ring_cells)
+    ));
+    if outcome.first.as_ref().is_some_and(|first| first.cell == cell) {
+        check.details.extend(outcome.first.as_ref().and_then(written_by));
+    }
+    Some(check)
+}

@@ -1,0 +1,142 @@
+//! From judged things to the report's plain fields.
+
+use super::escape;
+use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Report, Real, SCHEMA};
+use crate::execute::Place;
+use crate::exercise::Exercise;
+use crate::exit_code::ExitCode;
+use crate::judge::answer::Given;
+use crate::judge::case::{self, Writer};
+use crate::judge::hazards::SeenHazard;
+use crate::judge::reads;
+use crate::submission::LaunchSource;
+use crate::verdict::{Check, Verdict, failing_check};
+
+impl Report {
+    /// A report on nothing: no check was made, because of `error`.
+    pub fn of_error(error: impl Into<String>, exit_code: ExitCode) -> Self {
+        Self { error: Some(escape::line(&error.into())), exit_code: exit_code as u8, ..Self::blank() }
+    }
+
+    /// A report with every field empty and the verdict `ungraded`.
+    pub fn blank() -> Self {
+        Self {
+            schema: SCHEMA,
+            verdict: Verdict::Ungraded,
+            exit_code: ExitCode::Ungraded as u8,
+            failing_check: None,
+            error: None,
+            engine: None,
+            scope: None,
+            strict: false,
+            seed: None,
+            submission: None,
+            checks: Vec::new(),
+            first_mismatch: None,
+            reads: None,
+            hazards: Vec::new(),
+            timing: None,
+            answer: None,
+            diagnostics: Vec::new(),
+            output: String::new(),
+            environment: Environment::of_this_grader(),
+            durations: super::Durations::default(),
+        }
+    }
+
+    /// The same report with its checks, and the verdict that they add up to. Learner's text in them is made harmless.
+    pub fn with_checks(mut self, checks: Vec<Check>) -> Self {
+        self.verdict = Verdict::of(&checks, self.strict);
+        self.exit_code = ExitCode::of(self.verdict) as u8;
+        self.failing_check = failing_check(&checks, self.strict);
+        self.checks = checks.into_iter().map(harmless).collect();
+        self
+    }
+}
+
+fn harmless(mut check: Check) -> Check {
+    check.summary = escape::line(&check.summary);
+    for detail in &mut check.details {
+        *detail = escape::line(detail);
+    }
+    check
+}
+
+/// The report's view of the first mismatch.
+pub fn first_mismatch(first: &case::FirstMismatch, exercise: &Exercise) -> FirstMismatch {
+    let actor = match first.writer {
+        Writer::By(actor) => Some(actor),
+        Writer::Nobody | Writer::Unknown => None,
+    };
+    FirstMismatch {
+        n: first.n,
+        r: Real::of_f32(first.r),
+        steps: exercise.timesteps(first.launch),
+        launch: first.launch,
+        last_right: first.last_right,
+        row: first.cell.row as u32,
+        column: first.cell.column as u32,
+        expected: Real::of_f32(first.cell.expected),
+        got: Real::of_f32(first.cell.got),
+        difference: Real(first.cell.difference()),
+        block: actor.map(|actor| actor.block),
+        thread: actor.map(|actor| actor.thread),
+    }
+}
+
+/// The report's view of the words read.
+pub fn reads(reads: &reads::Reads) -> Reads {
+    Reads {
+        words: reads.words,
+        cells: reads.cells,
+        timesteps: reads.timesteps,
+        per_cell_step: reads.per_cell_step(),
+        budget: reads.budget,
+    }
+}
+
+/// The report's view of one hazard.
+pub fn hazard(seen: &SeenHazard) -> Hazard {
+    let hazard = &seen.hazard;
+    Hazard {
+        kind: hazard.kind,
+        line: hazard.place.map(|place| place.line),
+        column: hazard.place.and_then(column),
+        block: hazard.actor.block,
+        thread: hazard.actor.thread,
+        other: hazard.other.map(|(actor, place)| Other {
+            block: actor.block,
+            thread: actor.thread,
+            line: place.map(|place| place.line),
+        }),
+        message: escape::line(&seen.message()),
+        n: seen.n,
+        launch: hazard.launch,
+        count: hazard.count,
+    }
+}
+
+fn column(place: Place) -> Option<u32> {
+    (place.column > 0).then_some(place.column)
+}
+
+/// The report's view of the answer.
+pub fn answer(given: &Given) -> Answer {
+    Answer { rows: given.rows.iter().map(|row| escape::line(row)).collect(), ship: escape::line(&given.ship) }
+}
+
+/// A launch in one line.
+pub fn launch_words(launch: &Launch) -> String {
+    let [x, y, z] = launch.block;
+    let [columns, rows, layers] = launch.grid;
+    let third = |number: u32| if number == 1 { String::new() } else { format!("x{number}") };
+    let shared = if launch.shared == 0 { String::new() } else { format!(", {} bytes of dynamic shared memory", launch.shared) };
+    let source = match (launch.source, launch.line) {
+        (LaunchSource::Directive, Some(line)) => format!("directive at heat.cu:{line}"),
+        (LaunchSource::Directive, None) => "directive".to_owned(),
+        (LaunchSource::LaunchStatement, Some(line)) => format!("heat.cu:{line}"),
+        (LaunchSource::LaunchStatement, None) => "launch statement".to_owned(),
+        (LaunchSource::Default, _) => "default: the file has no launch".to_owned(),
+    };
+    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} ({source})", third(z), third(layers))
+}

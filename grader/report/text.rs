@@ -1,0 +1,223 @@
+//! What a learner reads: one line a check, the first failure explained, one line of figures, the verdict.
+//!
+//! The text carries ANSI colours; print it through `anstream`, which takes them out where they are not wanted. Every
+//! line of learner's text (source, compiler messages that quote it, what the kernel printed) is escaped and stands
+//! behind a bar, so that none of it can pass for the grader's words.
+
+use anstyle::{AnsiColor, Style};
+
+use super::escape;
+use super::{Diagnostic, Report};
+use crate::execute::Place;
+use crate::judge::plan::Scope;
+use crate::verdict::{Check, CheckId, Status, Verdict};
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// Columns before a check's summary.
+const INDENT: usize = 14;
+/// Lines of source shown before and after the one in question.
+const AROUND: u32 = 2;
+/// Compiler messages shown.
+const MESSAGES: usize = 4;
+/// Lines shown of what the kernel printed.
+const PRINTED: usize = 5;
+
+/// The report as text, with ANSI colours. `source` is heat.cu's text, for the excerpt.
+pub fn render(report: &Report, source: Option<&str>) -> String {
+    let mut text = heading(report);
+    if let Some(error) = &report.error {
+        text.push_str(&wrapped(&format!("could not grade: {error}"), 0));
+    }
+    for check in &report.checks {
+        text.push_str(&check_line(check));
+    }
+    if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
+        text.push_str(&explanation(check, report, source));
+    }
+    text.push_str(&printed(&report.output));
+    text.push_str(&closing(report));
+    text
+}
+
+fn heading(report: &Report) -> String {
+    let Some(submission) = &report.submission else { return String::new() };
+    let mut parts = vec![escape::line(&submission.path)];
+    parts.extend(report.engine.as_ref().map(|engine| format!("{engine} engine")));
+    parts.extend(report.scope.map(|scope| if scope == Scope::Quick { "quick".to_owned() } else { "full".to_owned() }));
+    parts.extend(report.seed.map(|seed| format!("seed {seed}")));
+    format!("{}\n\n", parts.join(" · "))
+}
+
+/// check50's faces, and the colour of each.
+fn face(status: Status) -> (&'static str, Style) {
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    match status {
+        Status::Pass => (":)", colour(AnsiColor::Green)),
+        Status::Fail => (":(", colour(AnsiColor::Red).bold()),
+        Status::Warn => (":/", colour(AnsiColor::Yellow)),
+        Status::Skip => (":|", Style::new().dimmed()),
+    }
+}
+
+fn check_line(check: &Check) -> String {
+    let (face, style) = face(check.status);
+    let summary = wrapped(&check.summary, INDENT);
+    format!("{style}{face}{style:#} {:<10} {}", check.id.name(), summary.trim_start())
+}
+
+fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
+    let bold = Style::new().bold();
+    let mut text = format!("\n{bold}{}{bold:#}: {}\n", check.id.name(), asked(check.id));
+    for detail in &check.details {
+        text.push_str(&wrapped(detail, 2));
+    }
+    if check.id == CheckId::Compile {
+        text.push_str(&messages(&report.diagnostics));
+    }
+    if let (Some(place), Some(source)) = (check.place, source) {
+        text.push_str(&excerpt(source, place));
+    }
+    text
+}
+
+/// What a check asks of the kernel, in the lesson's words.
+fn asked(id: CheckId) -> &'static str {
+    match id {
+        CheckId::Source => "a folder with a readable heat.cu, or a .cu file",
+        CheckId::Compile => "heat.cu must compile with nvcc",
+        CheckId::Kernel => "one kernel of your own that takes (const float*, float*, int, float)",
+        CheckId::Launch => "the grader must know how many blocks and threads to launch",
+        CheckId::Values => "each launch must advance every cell by two timesteps",
+        CheckId::Ring => "the ring keeps exactly the temperature it started with",
+        CheckId::Memory => "threads stay inside the grids and arrays and use only what was written",
+        CheckId::Race => "no thread may depend on which other thread comes first",
+        CheckId::Reads => "a two-step tile reads global memory once for two timesteps",
+        CheckId::Portable => "the kernel is given n and must heed it at any size",
+        CheckId::Time => "time a timestep, against heatStepTiled",
+        CheckId::Answer => "two new rows and one sentence",
+    }
+}
+
+/// The source line in question with a few around it.
+fn excerpt(source: &str, place: Place) -> String {
+    let first = place.line.saturating_sub(AROUND).max(1);
+    let mut text = String::from("\n");
+    let lines = source.lines().enumerate().skip(first as usize - 1).take((place.line + AROUND + 1 - first) as usize);
+    for (at, line) in lines {
+        let number = at as u32 + 1;
+        let mark = if number == place.line { '>' } else { ' ' };
+        text.push_str(&format!("{mark} {number:>5} | {}\n", cut(&plain(line), WIDTH - 10)));
+    }
+    text
+}
+
+/// A source line as it may be shown: tabs as spaces, the rest harmless.
+fn plain(line: &str) -> String {
+    escape::line(&line.replace('\t', "    "))
+}
+
+fn messages(diagnostics: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for diagnostic in diagnostics.iter().filter(|said| said.severity == "error").take(MESSAGES) {
+        let place = diagnostic.line.map_or_else(|| "heat.cu".to_owned(), |line| format!("heat.cu:{line}"));
+        let said = format!("{place}: {}", escape::line(&diagnostic.message));
+        for line in wrap(&said, WIDTH - 4) {
+            text.push_str(&format!("  | {line}\n"));
+        }
+    }
+    text
+}
+
+fn printed(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\nYour kernel printed:\n");
+    for line in lines.iter().take(PRINTED) {
+        text.push_str(&format!("  | {}\n", cut(&plain(line), WIDTH - 4)));
+    }
+    if lines.len() > PRINTED {
+        text.push_str(&format!("  ({} more lines in the JSON report)\n", lines.len() - PRINTED));
+    }
+    text
+}
+
+fn closing(report: &Report) -> String {
+    let mut text = String::from("\n");
+    if let Some(reads) = &report.reads {
+        text.push_str(&format!("{:.3} words read per cell-step, budget {}\n", reads.per_cell_step, reads.budget));
+    }
+    let (word, (_, style)) = match report.verdict {
+        Verdict::Pass => ("PASSED", face(Status::Pass)),
+        Verdict::Fail => ("FAILED", face(Status::Fail)),
+        Verdict::Ungraded => ("UNGRADED", face(Status::Warn)),
+    };
+    let why = match (report.verdict, report.failing_check) {
+        (Verdict::Fail, Some(id)) => format!(" at `{}`", id.name()),
+        (Verdict::Ungraded, _) => ": could not be judged here; this does not count against you".to_owned(),
+        _ => String::new(),
+    };
+    text.push_str(&format!("{style}{word}{style:#}{why}\n"));
+    text
+}
+
+/// The text in lines of [`WIDTH`] columns, each behind `indent` spaces.
+fn wrapped(text: &str, indent: usize) -> String {
+    wrap(text, WIDTH - indent).into_iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
+}
+
+/// Breaks at spaces; a word longer than a line is broken where the line ends.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut word: Vec<char> = word.chars().collect();
+        if used > 0 && used + 1 + word.len() > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        while word.len() > width {
+            let rest = word.split_off(width);
+            lines.last_mut().expect("never empty").extend(word);
+            lines.push(String::new());
+            word = rest;
+        }
+        let line = lines.last_mut().expect("never empty");
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        used += word.len();
+        line.extend(word);
+    }
+    lines
+}
+
+/// At most `width` characters, with an ellipsis when cut.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_is_wrapped_and_endless_words_are_broken() {
+        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrap("a bbbbbbbb c", 4), ["a", "bbbb", "bbbb", "c"]);
+        assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn a_place_outside_the_source_shows_what_there_is() {
+        assert_eq!(excerpt("one\ntwo", Place { line: 2, column: 0 }), "\n      1 | one\n>     2 | two\n");
+        assert_eq!(excerpt("one", Place { line: 900, column: 0 }), "\n");
+        assert_eq!(excerpt("one", Place { line: 0, column: 0 }), "\n      1 | one\n");
+    }
+}

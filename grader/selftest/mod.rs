@@ -1,0 +1,154 @@
+//! Is this machine's grader right? Grades every fixture and compares with its verdict.json.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::exit_code::ExitCode;
+use crate::grade::{self, Order};
+use crate::judge::plan::Scope;
+use crate::outbox;
+use crate::progress::Progress;
+use crate::report::Report;
+
+mod expected;
+
+pub use expected::{Expected, ExpectedHazard};
+
+/// Grids of every grade: where a fixture's first mismatch lies must not be chance.
+const SEED: u64 = 1;
+/// Fixtures graded at once where nothing else is said: each holds some 200 MiB of grids.
+const MOST_JOBS: usize = 8;
+
+/// What `selftest` was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The folder with right/ and wrong/.
+    pub fixtures: Option<PathBuf>,
+    /// Only names that contain one of these; all when empty.
+    pub filters: Vec<String>,
+    pub jobs: Option<usize>,
+    pub offline: bool,
+}
+
+/// One fixture, graded and compared.
+struct Compared {
+    /// `wrong/early_return`
+    name: String,
+    /// What it came to: the verdict, and the check that failed.
+    came_to: String,
+    /// Where it differs from its verdict.json; empty when it agrees.
+    differences: Vec<String>,
+    seconds: f64,
+}
+
+/// Grades the fixtures; passes only if every one agrees with its verdict.json.
+pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let root = root(options.fixtures.as_deref())?;
+    let fixtures = fixtures(&root, &options.filters)?;
+    ensure!(!fixtures.is_empty(), "no fixture in {} has such a name", root.display());
+    let compared = compare_all(&fixtures, &root, options);
+    let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();
+    outbox::print(&table(&compared));
+    outbox::print(&format!("{} of {} fixtures agree\n", compared.len() - disagree, compared.len()));
+    Ok(if disagree == 0 { ExitCode::Passed } else { ExitCode::Ungraded })
+}
+
+/// The folder asked for, ./fixtures, or the one that this binary was built beside.
+fn root(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = asked {
+        ensure!(folder.is_dir(), "{} is no folder", folder.display());
+        return Ok(folder.to_owned());
+    }
+    let places = [Path::new("fixtures").to_owned(), Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")];
+    let found = places.into_iter().find(|place| place.join("right").is_dir());
+    found.context("no fixtures found; name their folder with --fixtures")
+}
+
+/// All folders with a verdict.json, by name.
+fn fixtures(root: &Path, filters: &[String]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for kind in ["right", "wrong"] {
+        let folder = root.join(kind);
+        for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let wanted = filters.is_empty() || filters.iter().any(|filter| name.contains(filter));
+            if wanted && path.join("verdict.json").is_file() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn compare_all(fixtures: &[PathBuf], root: &Path, options: &Options) -> Vec<Compared> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = options.jobs.unwrap_or(cores.min(MOST_JOBS)).clamp(1, fixtures.len());
+    let progress = Progress::count(fixtures.len() as u64, "fixtures");
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    progress.message(&name_of(fixture, root));
+                    let compared = compare(fixture, root, options.offline);
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(compared);
+                    progress.inc(1);
+                }
+            });
+        }
+    });
+    progress.finish();
+    let mut compared = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    compared.sort_by(|a, b| a.name.cmp(&b.name));
+    compared
+}
+
+fn name_of(fixture: &Path, root: &Path) -> String {
+    fixture.strip_prefix(root).unwrap_or(fixture).to_string_lossy().into_owned()
+}
+
+fn compare(fixture: &Path, root: &Path, offline: bool) -> Compared {
+    let began = Instant::now();
+    let order = Order {
+        path: fixture.to_owned(),
+        scope: Scope::Quick,
+        needs_nvcc: false,
+        strict: false,
+        seed: Some(SEED),
+        offline,
+        arch: crate::compile::nvcc::LESSON_ARCH,
+        quiet: true,
+    };
+    let outcome = outbox::caught(|| {
+        let report = grade::grade(&order)?.report;
+        let file = fixture.join("verdict.json");
+        let text = std::fs::read_to_string(&file)?;
+        let expected = Expected::parse(&text, report.engine.as_deref().unwrap_or("cpu"))?;
+        Ok((came_to(&report), expected.differences(&report)))
+    });
+    let (came_to, differences) = outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")]));
+    Compared { name: name_of(fixture, root), came_to, differences, seconds: began.elapsed().as_secs_f64() }
+}
+
+fn came_to(report: &Report) -> String {
+    let verdict = format!("{:?}", report.verdict).to_lowercase();
+    report.failing_check.map_or(verdict.clone(), |id| format!("{verdict} at {}", id.name()))
+}
+
+fn table(compared: &[Compared]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["fixture", "came to", "seconds", "agrees"]);
+    for compared in compared {
+        let agrees = if compared.differences.is_empty() { "yes".to_owned() } else { format!("NO: {}", compared.differences.join("; ")) };
+        table.add_row([compared.name.clone(), compared.came_to.clone(), format!("{:.1}", compared.seconds), agrees]);
+    }
+    format!("{table}\n")
+}

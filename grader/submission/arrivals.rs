@@ -1,0 +1,85 @@
+//! Launches as the text itself has them: which kernel each reaches, and which names its third argument came from.
+
+use std::collections::HashSet;
+
+use super::program::{Function, Program};
+use super::reach::{Reached, follow};
+use super::signature;
+use super::sites::{Node, Sites, Step};
+use super::tree::{Expression, ExpressionKind};
+use super::value::Identity;
+
+/// One way to one launch.
+pub struct Arrival<'p> {
+    pub launch: &'p Expression,
+    pub way: Vec<Step<'p>>,
+    /// Which launch and which of its ways, as [`Sites`] orders them.
+    pub place: (usize, usize),
+    /// Whether the conditions on the way hold when the program runs without arguments.
+    pub reachable: bool,
+    /// Index of the kernel.
+    pub kernel: usize,
+    /// Its template arguments, completed with defaults and deduced types; nothing when some are missing.
+    pub arguments: Option<Vec<String>>,
+    /// The names that stand for n.
+    pub n: HashSet<Identity>,
+}
+
+/// Every way to every launch of a kernel of the text.
+pub fn arrivals<'p>(program: &'p Program, sites: &Sites<'p>) -> Vec<Arrival<'p>> {
+    let mut arrivals = Vec::new();
+    for (index, node) in sites.launches.iter().enumerate() {
+        for (way_index, way) in sites.ways(node).into_iter().enumerate() {
+            let reached = follow(program, &way, node.expression, HashSet::new(), None);
+            arrivals.extend(arrival(program, node, way, (index, way_index), reached));
+        }
+        if arrivals.len() > 200 {
+            break;
+        }
+    }
+    arrivals
+}
+
+fn arrival<'p>(
+    program: &'p Program,
+    node: &Node<'p>,
+    way: Vec<Step<'p>>,
+    place: (usize, usize),
+    reached: Reached,
+) -> Option<Arrival<'p>> {
+    let (kernel, written) = reached.kernel?;
+    let function = program.functions.get(kernel).filter(|function| function.global)?;
+    let arguments = completed(program, function, written.unwrap_or_default());
+    let n = reached.n.map(|n| n.origin.into_iter().collect()).unwrap_or_default();
+    Some(Arrival { launch: node.expression, way, place, reachable: reached.reachable, kernel, arguments, n })
+}
+
+/// Template arguments with what was not written: defaults, and float or int for types.
+pub fn completed(program: &Program, function: &Function, mut written: Vec<String>) -> Option<Vec<String>> {
+    let Some(parameters) = &function.template else { return Some(Vec::new()) };
+    for parameter in parameters.iter().skip(written.len()) {
+        let default = parameter.default_at.clone().map(|at| program.text.spelling(at));
+        let evaluated = parameter.default.as_ref().and_then(|value| {
+            super::interpreter::Interpreter::new(program).evaluate(value).as_integer()
+        });
+        let deduced = || parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
+        written.push(evaluated.map(|value| value.to_string()).or(default).or_else(deduced)?);
+    }
+    Some(written)
+}
+
+/// Grid and block of a launch as written.
+pub fn spelt(program: &Program, launch: &Expression) -> String {
+    let spelling = |parts: &[&Expression]| {
+        let texts: Vec<String> = parts.iter().map(|part| program.text.spelling(part.at.clone())).collect();
+        texts.join(", ")
+    };
+    match &launch.kind {
+        ExpressionKind::Launch(found) => spelling(&found.configuration.iter().take(3).collect::<Vec<_>>()),
+        ExpressionKind::Call(_, arguments) if arguments.len() == 6 => match arguments.as_slice() {
+            [_, grid, block, ..] => spelling(&[grid, block]),
+            _ => String::new(),
+        },
+        _ => program.text.spelling(launch.at.clone()),
+    }
+}

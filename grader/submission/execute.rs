@@ -1,0 +1,357 @@
+//! Following statements: whole ones, and those that lead to a launch.
+
+use std::sync::Arc;
+
+use super::interpreter::{Interpreter, NESTING};
+use super::tree::{Declarator, Expression, ExpressionKind, Statement, StatementKind};
+use super::types::{Base, Type};
+use super::value::{Data, Value};
+use super::walk::{self, Visitor};
+
+/// Turns of one loop that are followed.
+const TURNS: u32 = 20_000;
+
+/// How a statement ended.
+pub enum Flow {
+    On,
+    Break,
+    Continue,
+    Return(Value),
+}
+
+/// Why a variable is unknown after what could not be followed.
+const LOOP: &str = "changes from one turn of a loop to the next";
+const BRANCH: &str = "depends on a condition that is not known from the text";
+
+impl Interpreter<'_> {
+    /// Runs a function's body to its return.
+    pub fn run_body(&mut self, body: &Statement) -> Option<Value> {
+        match self.execute(body) {
+            Flow::Return(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub fn execute(&mut self, statement: &Statement) -> Flow {
+        if self.fuel == 0 || self.nesting >= NESTING {
+            self.forget(&[statement], "takes too long to work out");
+            return Flow::On;
+        }
+        self.fuel -= 1;
+        self.nesting += 1;
+        let flow = self.execute_kind(statement);
+        self.nesting -= 1;
+        flow
+    }
+
+    fn execute_kind(&mut self, statement: &Statement) -> Flow {
+        match &statement.kind {
+            StatementKind::Expression(value) => {
+                self.evaluate(value);
+            }
+            StatementKind::Declare(declarators) => declarators.iter().for_each(|declared| self.declare_variable(declared)),
+            StatementKind::Bind(names, value) => self.bind_names(names, value),
+            StatementKind::Block(statements) => {
+                self.open_scope();
+                let flow = self.execute_all(statements);
+                self.close_scope();
+                return flow;
+            }
+            StatementKind::If { before, condition, then, otherwise } => {
+                self.open_scope();
+                let flow = self.branch(before, condition, then, otherwise.as_deref());
+                self.close_scope();
+                return flow;
+            }
+            StatementKind::Loop { .. } => {
+                self.open_scope();
+                let flow = self.turns(statement);
+                self.close_scope();
+                return flow;
+            }
+            StatementKind::ForEach { name, name_at, range, body } => {
+                self.open_scope();
+                let flow = self.each(name, *name_at, range, body);
+                self.close_scope();
+                return flow;
+            }
+            StatementKind::Switch { condition, body } => return self.switch(condition, body),
+            StatementKind::Return(value) => {
+                let value = value.as_ref().map_or_else(|| Value::int(0), |value| self.evaluate(value));
+                return Flow::Return(value);
+            }
+            StatementKind::Break => return Flow::Break,
+            StatementKind::Continue => return Flow::Continue,
+            StatementKind::Empty | StatementKind::Case(_) | StatementKind::Unread => {}
+        }
+        Flow::On
+    }
+
+    fn execute_all(&mut self, statements: &[Statement]) -> Flow {
+        for statement in statements {
+            match self.execute(statement) {
+                Flow::On => {}
+                flow => return flow,
+            }
+        }
+        Flow::On
+    }
+
+    fn declare_variable(&mut self, declared: &Declarator) {
+        let value = self.initial_value(declared);
+        let kind = self.resolved(&declared.kind);
+        self.declare(declared.name.clone(), declared.name_at, kind, value);
+    }
+
+    fn bind_names(&mut self, names: &[(Arc<str>, usize)], value: &Expression) {
+        let value = self.evaluate(value);
+        for (place, (name, at)) in names.iter().enumerate() {
+            let part = match &value.data {
+                Data::Object { members, .. } => members.get(place).map(|member| member.1.clone()),
+                Data::List(items) => items.get(place).map(|item| item.1.clone()),
+                _ => None,
+            };
+            let part = part.unwrap_or_else(|| Value { data: value.data.clone(), origin: Vec::new() });
+            self.declare(name.clone(), *at, Type::of(Base::Auto), part);
+        }
+    }
+
+    fn branch(
+        &mut self,
+        before: &[Statement],
+        condition: &Expression,
+        then: &Statement,
+        otherwise: Option<&Statement>,
+    ) -> Flow {
+        self.execute_all(before);
+        match (self.evaluate(condition).truth(), otherwise) {
+            (Some(true), _) => self.execute(then),
+            (Some(false), Some(otherwise)) => self.execute(otherwise),
+            (Some(false), None) => Flow::On,
+            (None, _) => {
+                let branches: Vec<&Statement> = std::iter::once(then).chain(otherwise).collect();
+                self.forget(&branches, BRANCH);
+                Flow::On
+            }
+        }
+    }
+
+    fn turns(&mut self, statement: &Statement) -> Flow {
+        let StatementKind::Loop { before, condition, step, body, test_first } = &statement.kind else { return Flow::On };
+        if let Some(before) = before {
+            self.execute(before);
+        }
+        let mut test = *test_first;
+        for _ in 0..TURNS {
+            if test && let Some(condition) = condition {
+                match self.evaluate(condition).truth() {
+                    Some(true) => {}
+                    Some(false) => return Flow::On,
+                    None => break,
+                }
+            }
+            test = true;
+            match self.execute(body) {
+                Flow::Break => return Flow::On,
+                Flow::Return(value) => return Flow::Return(value),
+                Flow::On | Flow::Continue => {}
+            }
+            if let Some(step) = step {
+                self.evaluate(step);
+            }
+            if self.fuel == 0 {
+                break;
+            }
+        }
+        self.forget(&[statement], LOOP);
+        Flow::On
+    }
+
+    fn each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement) -> Flow {
+        let range = self.evaluate(range);
+        let Data::List(items) = range.data else {
+            self.forget(&[body], LOOP);
+            return Flow::On;
+        };
+        for (_, item) in items {
+            self.open_scope();
+            self.declare(name.clone(), name_at, Type::of(Base::Auto), item);
+            let flow = self.execute(body);
+            self.close_scope();
+            match flow {
+                Flow::Break => return Flow::On,
+                Flow::Return(value) => return Flow::Return(value),
+                Flow::On | Flow::Continue => {}
+            }
+        }
+        Flow::On
+    }
+
+    fn switch(&mut self, condition: &Expression, body: &Statement) -> Flow {
+        let condition = self.evaluate(condition).as_integer();
+        let StatementKind::Block(statements) = &body.kind else { return Flow::On };
+        let Some(condition) = condition else {
+            self.forget(&[body], BRANCH);
+            return Flow::On;
+        };
+        let begin = statements.iter().position(|statement| match &statement.kind {
+            StatementKind::Case(Some(value)) => self.evaluate(value).as_integer() == Some(condition),
+            _ => false,
+        });
+        let default = || statements.iter().position(|statement| matches!(statement.kind, StatementKind::Case(None)));
+        let Some(begin) = begin.or_else(default) else { return Flow::On };
+        self.open_scope();
+        let flow = self.execute_all(statements.get(begin..).unwrap_or_default());
+        self.close_scope();
+        if matches!(flow, Flow::Break) { Flow::On } else { flow }
+    }
+
+    /// Makes unknown whatever the statements assign to.
+    pub fn forget(&mut self, statements: &[&Statement], why: &'static str) {
+        let mut assigned = Assigned { interpreter: self, places: Vec::new() };
+        for statement in statements {
+            walk::statement(statement, &mut assigned);
+        }
+        for place in assigned.places {
+            self.forget_place(place, why);
+        }
+    }
+
+    /// Makes the variable at the bottom of a place unknown.
+    pub fn forget_place(&mut self, place: &Expression, why: &'static str) {
+        let Some(name) = walk::root(place) else { return };
+        let unknown = Value::unknown(name.path.to_string(), self.program.text.line(place.at.start), why);
+        if let Some(slot) = self.slot(&name.path) {
+            slot.value = unknown;
+        } else if let Some(value) = self.place(place) {
+            *value = unknown;
+        }
+    }
+
+    /// Follows a body to the token `target`; false when what is known says that it never gets there.
+    pub fn run_to(&mut self, statement: &Statement, target: usize) -> bool {
+        self.refuel();
+        match &statement.kind {
+            StatementKind::Block(statements) => {
+                self.open_scope();
+                self.run_to_one_of(statements, target)
+            }
+            StatementKind::If { before, condition, then, otherwise } => {
+                self.open_scope();
+                let reached = self.run_to_one_of(before, target);
+                if condition.at.contains(&target) || before.iter().any(|inner| inner.at.contains(&target)) {
+                    return reached;
+                }
+                let holds = self.evaluate(condition).truth();
+                match otherwise.as_deref().filter(|otherwise| otherwise.at.contains(&target)) {
+                    Some(otherwise) => self.run_to(otherwise, target) && holds != Some(true),
+                    None => self.run_to(then, target) && holds != Some(false),
+                }
+            }
+            StatementKind::Loop { .. } => self.run_into_loop(statement, target),
+            StatementKind::ForEach { name, name_at, range, body } => self.run_into_each(name, *name_at, range, body, target),
+            StatementKind::Switch { condition, body } => self.run_into_switch(condition, body, target),
+            StatementKind::Declare(declarators) => {
+                // `auto a = 1, b = run(a);`
+                let before = declarators.iter().take_while(|declared| declared.name_at < target);
+                let before: Vec<_> = before.collect();
+                let all_but_last = before.len().saturating_sub(1);
+                before.into_iter().take(all_but_last).for_each(|declared| self.declare_variable(declared));
+                true
+            }
+            _ => true,
+        }
+    }
+
+    fn run_to_one_of(&mut self, statements: &[Statement], target: usize) -> bool {
+        for statement in statements {
+            if statement.at.contains(&target) {
+                return self.run_to(statement, target);
+            }
+            self.refuel();
+            self.execute(statement);
+        }
+        true
+    }
+
+    fn run_into_loop(&mut self, statement: &Statement, target: usize) -> bool {
+        let StatementKind::Loop { before, condition, body, test_first, .. } = &statement.kind else { return true };
+        self.open_scope();
+        if let Some(before) = before {
+            if before.at.contains(&target) {
+                return self.run_to(before, target);
+            }
+            self.execute(before);
+        }
+        let enters = match condition {
+            Some(condition) if *test_first => self.evaluate(condition).truth() != Some(false),
+            _ => true,
+        };
+        self.forget(&[statement], LOOP);
+        if body.at.contains(&target) { self.run_to(body, target) && enters } else { true }
+    }
+
+    fn run_into_each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement, target: usize) -> bool {
+        if range.at.contains(&target) {
+            return true;
+        }
+        self.open_scope();
+        let items = match self.evaluate(range).data {
+            Data::List(items) => items,
+            _ => Vec::new(),
+        };
+        let only = items.into_iter().next().filter(|_| matches!(&range.kind, ExpressionKind::Braces(list) if list.len() == 1));
+        let value = match only {
+            Some((_, value)) => value,
+            None => Value::unknown(name.to_string(), self.program.text.line(name_at), LOOP),
+        };
+        self.forget(&[body], LOOP);
+        self.declare(name.clone(), name_at, Type::of(Base::Auto), value);
+        self.run_to(body, target)
+    }
+
+    fn run_into_switch(&mut self, condition: &Expression, body: &Statement, target: usize) -> bool {
+        let StatementKind::Block(statements) = &body.kind else { return self.run_to(body, target) };
+        let value = self.evaluate(condition).as_integer();
+        self.open_scope();
+        let place = statements.iter().position(|statement| statement.at.contains(&target)).unwrap_or(0);
+        let label = statements.iter().take(place + 1).rposition(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(0);
+        let case = match statements.get(label).map(|statement| &statement.kind) {
+            Some(StatementKind::Case(Some(case))) => self.evaluate(case).as_integer(),
+            _ => None,
+        };
+        let reached = value.is_none() || case.is_none() || value == case;
+        self.run_to_one_of(statements.get(label..).unwrap_or_default(), target) && reached
+    }
+}
+
+/// Collects what a statement assigns to.
+struct Assigned<'a, 'i, 'p> {
+    interpreter: &'a Interpreter<'i>,
+    places: Vec<&'p Expression>,
+}
+
+impl<'p> Visitor<'p> for Assigned<'_, '_, 'p> {
+    fn enter(&mut self, expression: &'p Expression) {
+        match &expression.kind {
+            ExpressionKind::Assign(_, place, _) | ExpressionKind::Step { place, .. } => self.places.push(place),
+            ExpressionKind::Call(callee, arguments) => self.out_arguments(callee, arguments),
+            _ => {}
+        }
+    }
+}
+
+impl<'p> Assigned<'_, '_, 'p> {
+    fn out_arguments(&mut self, callee: &Expression, arguments: &'p [Expression]) {
+        let name = walk::root(callee).map(|name| name.path.clone()).unwrap_or_default();
+        let program = self.interpreter.program;
+        let called = program.functions_named(&name).next().and_then(|(_, function)| function.parameters.as_ref());
+        for (place, argument) in arguments.iter().enumerate() {
+            let by_address = matches!(argument.kind, ExpressionKind::Unary('&', _));
+            let parameter = called.and_then(|parameters| parameters.get(place));
+            if by_address || parameter.is_some_and(|parameter| parameter.kind.reference && !parameter.kind.constant) {
+                self.places.push(argument);
+            }
+        }
+    }
+}

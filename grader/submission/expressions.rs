@@ -1,0 +1,409 @@
+//! Reading expressions, launches among them.
+
+use std::sync::Arc;
+
+use super::lexer::{Token, TokenKind};
+use super::parser::{Parser, is_reserved};
+use super::tree::{Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST};
+use super::types::{Type, Words, known_base};
+
+/// Operators in a row, or members, indices and calls after one value.
+const CHAIN: usize = 150;
+
+impl Parser<'_> {
+    /// An expression with commas in it.
+    pub fn expression(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let first = self.deeper(Self::assignment)?;
+        if !self.is(",") {
+            return Some(first);
+        }
+        let mut items = vec![first];
+        while self.take(",") {
+            items.push(self.deeper(Self::assignment)?);
+        }
+        Some(self.node(begin, ExpressionKind::Comma(items)))
+    }
+
+    /// A node over the tokens since `begin`; what would be too tall for a walk becomes opaque.
+    pub fn node(&mut self, begin: usize, kind: ExpressionKind) -> Expression {
+        let height = kind.height_of_parts().saturating_add(1);
+        let (kind, height) = if height > TALLEST { (ExpressionKind::Opaque, 1) } else { (kind, height) };
+        self.tallest = self.tallest.max(height);
+        Expression { kind, at: begin..self.at, height }
+    }
+
+    /// An expression that a comma ends.
+    pub fn assignment(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        if self.is("{") {
+            return self.braces();
+        }
+        if self.take("throw") {
+            let _ = self.deeper(Self::assignment);
+            return Some(self.node(begin, ExpressionKind::Opaque));
+        }
+        let left = self.binary(0)?;
+        if self.take("?") {
+            let then = self.deeper(Self::expression)?;
+            self.expect(":")?;
+            let otherwise = self.deeper(Self::assignment)?;
+            let kind = ExpressionKind::Conditional(Box::new(left), Box::new(then), Box::new(otherwise));
+            return Some(self.node(begin, kind));
+        }
+        let Some(operator) = self.token().and_then(assignment_operator) else { return Some(left) };
+        self.at += 1;
+        let right = self.deeper(Self::assignment)?;
+        Some(self.node(begin, ExpressionKind::Assign(operator, Box::new(left), Box::new(right))))
+    }
+
+    /// As [`Parser::assignment`], where a `>` outside brackets cannot be an operator because it was cut off.
+    pub fn without_angles(&mut self) -> Option<Expression> {
+        self.assignment()
+    }
+
+    fn binary(&mut self, least: u8) -> Option<Expression> {
+        let begin = self.at;
+        let mut left = self.deeper(Self::unary)?;
+        for _ in 0..CHAIN {
+            let Some((operator, strength)) = self.token().and_then(binary_operator).filter(|found| found.1 >= least) else {
+                return Some(left);
+            };
+            self.at += 1;
+            let right = self.deeper(|parser| parser.binary(strength + 1))?;
+            left = self.node(begin, ExpressionKind::Binary(operator, Box::new(left), Box::new(right)));
+        }
+        None
+    }
+
+    fn unary(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let token = self.token()?;
+        let word = &*token.text;
+        if token.kind == TokenKind::Punctuation {
+            if let Some(sign) = ["-", "+", "!", "~", "*", "&"].iter().find(|sign| **sign == word) {
+                self.at += 1;
+                let inner = self.deeper(Self::unary)?;
+                let sign = sign.chars().next().unwrap_or('+');
+                return Some(self.node(begin, ExpressionKind::Unary(sign, Box::new(inner))));
+            }
+            if word == "++" || word == "--" {
+                let by = if word == "++" { 1 } else { -1 };
+                self.at += 1;
+                let place = Box::new(self.deeper(Self::unary)?);
+                return Some(self.node(begin, ExpressionKind::Step { by, before: true, place }));
+            }
+            if let Some(cast) = self.c_cast() {
+                return Some(cast);
+            }
+        }
+        match word {
+            "sizeof" | "alignof" => self.size_of(),
+            "new" | "delete" | "co_await" => {
+                self.at += 1;
+                self.take("[");
+                self.take("]");
+                let _ = self.deeper(Self::unary);
+                Some(self.node(begin, ExpressionKind::Opaque))
+            }
+            _ => self.postfix(),
+        }
+    }
+
+    /// `(type) value`, if that is what stands here.
+    fn c_cast(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        if !self.is("(") {
+            return None;
+        }
+        let close = self.text.partner(self.at);
+        if close >= self.end || close > self.at + 40 {
+            return None;
+        }
+        let kind = self.type_up_to(self.at + 1, close)?;
+        self.at = close + 1;
+        let starts_value = self.token().is_some_and(|next| match next.kind {
+            TokenKind::Punctuation => matches!(&*next.text, "(" | "!" | "~" | "-" | "+" | "&" | "*" | "{" | "::" | "["),
+            _ => true,
+        });
+        let certain = !kind.pointers.is_empty() || self.is_certainly_type(begin + 1);
+        let sign = self.token().is_some_and(|next| matches!(&*next.text, "-" | "+" | "&" | "*" | "(" | "["));
+        let read = if starts_value && (certain || !sign) { self.deeper(Self::unary) } else { None };
+        match read {
+            Some(inner) => Some(self.node(begin, ExpressionKind::Cast(kind, Box::new(inner)))),
+            None => {
+                self.at = begin;
+                None
+            }
+        }
+    }
+
+    /// The type that fills the tokens from `begin` to `end` exactly.
+    fn type_up_to(&mut self, begin: usize, end: usize) -> Option<Type> {
+        let (at, outer) = (self.at, self.end);
+        (self.at, self.end) = (begin, end);
+        let kind = self.deeper(Self::type_name).filter(|_| self.at == end);
+        (self.at, self.end) = (at, outer);
+        kind
+    }
+
+    /// Whether the token begins a type for sure, rather than perhaps being a variable's name.
+    fn is_certainly_type(&self, at: usize) -> bool {
+        let Some(token) = self.text.tokens.get(at) else { return false };
+        let mut words = Words::default();
+        words.take(&token.text)
+            || known_base(&token.text).is_some()
+            || matches!(&*token.text, "const" | "typename" | "dim3" | "std" | "struct" | "decltype")
+            || self.names.types.contains(&token.text)
+    }
+
+    fn size_of(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        self.at += 1;
+        if self.is("(") {
+            let close = self.text.partner(self.at);
+            if close < self.end && self.is_certainly_type(self.at + 1) {
+                let kind = self.type_up_to(self.at + 1, close)?;
+                self.at = close + 1;
+                return Some(self.node(begin, ExpressionKind::SizeOfType(kind)));
+            }
+        }
+        let inner = self.deeper(Self::unary)?;
+        Some(self.node(begin, ExpressionKind::SizeOf(Box::new(inner))))
+    }
+
+    fn postfix(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let mut value = self.primary()?;
+        for _ in 0..CHAIN {
+            let Some(token) = self.token().filter(|token| token.kind == TokenKind::Punctuation) else { return Some(value) };
+            let kind = match &*token.text {
+                "(" => ExpressionKind::Call(Box::new(value), self.arguments()?),
+                "[" => ExpressionKind::Index(Box::new(value), Box::new(self.between(Self::expression)?)),
+                "." | "->" => {
+                    self.at += 1;
+                    self.take("template");
+                    ExpressionKind::Member(Box::new(value), self.identifier()?)
+                }
+                "++" | "--" => {
+                    let by = if token.is("++") { 1 } else { -1 };
+                    self.at += 1;
+                    ExpressionKind::Step { by, before: false, place: Box::new(value) }
+                }
+                "<<<" => self.launch(value)?,
+                _ => return Some(value),
+            };
+            value = self.node(begin, kind);
+        }
+        None
+    }
+
+    fn arguments(&mut self) -> Option<Vec<Expression>> {
+        self.between(|parser| parser.list(|parser| parser.deeper(Self::assignment)))
+    }
+
+    fn launch(&mut self, callee: Expression) -> Option<ExpressionKind> {
+        self.at += 1;
+        let mut configuration = Vec::new();
+        loop {
+            configuration.push(self.deeper(Self::assignment)?);
+            if !self.take(",") {
+                break;
+            }
+        }
+        self.expect(">>>")?;
+        let arguments = if self.is("(") { self.arguments()? } else { Vec::new() };
+        Some(ExpressionKind::Launch(Box::new(LaunchExpression { callee, configuration, arguments })))
+    }
+
+    fn primary(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let token = self.token()?;
+        let kind = match token.kind {
+            TokenKind::Number => ExpressionKind::Number(token.text.clone()),
+            TokenKind::Char => ExpressionKind::Character(token.text.clone()),
+            TokenKind::String => {
+                while self.ahead(1).is_some_and(|next| next.kind == TokenKind::String) {
+                    self.at += 1;
+                }
+                ExpressionKind::Text
+            }
+            TokenKind::Punctuation => return self.bracketed(),
+            TokenKind::Identifier => return self.named(),
+        };
+        self.at += 1;
+        Some(self.node(begin, kind))
+    }
+
+    fn bracketed(&mut self) -> Option<Expression> {
+        let token = self.token()?;
+        match &*token.text {
+            "(" => self.between(|parser| parser.expression().filter(|_| parser.at >= parser.end)),
+            "{" => self.braces(),
+            "[" => self.lambda(),
+            "::" => self.named(),
+            _ => None,
+        }
+    }
+
+    /// `{a, b}` and `{.x = a}`.
+    pub fn braces(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let items = self.brace_items()?;
+        Some(self.node(begin, ExpressionKind::Braces(items)))
+    }
+
+    pub fn brace_items(&mut self) -> Option<Vec<(Option<Arc<str>>, Expression)>> {
+        self.between(|parser| {
+            parser.list(|parser| {
+                let member = if parser.take(".") {
+                    let member = parser.identifier()?;
+                    parser.take("=");
+                    Some(member)
+                } else {
+                    None
+                };
+                Some((member, parser.deeper(Self::assignment)?))
+            })
+        })
+    }
+
+    fn named(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let word = self.token().map(|token| &*token.text).unwrap_or_default();
+        if matches!(word, "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast") {
+            return self.named_cast();
+        }
+        if let Some(constructed) = self.built_in_construct() {
+            return Some(constructed);
+        }
+        if is_reserved(word) && !matches!(word, "true" | "false" | "nullptr" | "this") {
+            return None;
+        }
+        let name = self.name(Self::closes_template_list)?;
+        let is_type = &*name.path == "dim3" || self.names.types.contains(name.last()) || known_base(&name.path).is_some();
+        if self.is("{") && is_type {
+            let kind = type_of(&name);
+            let items = self.brace_items()?;
+            let braces = self.node(begin, ExpressionKind::Braces(items));
+            return Some(self.node(begin, ExpressionKind::Construct(kind, vec![braces])));
+        }
+        if self.is("(") && is_type && !self.names.templates.contains(name.last()) {
+            let kind = type_of(&name);
+            let arguments = self.arguments()?;
+            return Some(self.node(begin, ExpressionKind::Construct(kind, arguments)));
+        }
+        Some(self.node(begin, ExpressionKind::Name(name)))
+    }
+
+    /// Whether a `<` that would close before `after` opens a template list rather than comparing.
+    fn closes_template_list(&self, after: usize) -> bool {
+        let known = self.at.checked_sub(1).and_then(|at| self.text.tokens.get(at));
+        let known = known.is_some_and(|name| self.names.templates.contains(&name.text) || self.names.types.contains(&name.text));
+        match self.text.tokens.get(after).filter(|_| after < self.end).map(|token| &*token.text) {
+            Some("<<<" | "::") => true,
+            Some("(" | "{") => known || self.at >= 3 && self.text.is(self.at - 2, "::") && self.text.is(self.at - 3, "std"),
+            _ => known,
+        }
+    }
+
+    fn named_cast(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        self.at += 1;
+        let after = self.after_angles(self.at).filter(|_| self.is("<"))?;
+        let kind = self.type_up_to(self.at + 1, after - 1)?;
+        self.at = after;
+        let inner = self.is("(").then(|| self.between(Self::expression))??;
+        Some(self.node(begin, ExpressionKind::Cast(kind, Box::new(inner))))
+    }
+
+    /// `int(x)`, `float{x}`, `unsigned(x)`.
+    fn built_in_construct(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let mut words = Words::default();
+        if !self.token().is_some_and(|token| words.take(&token.text)) {
+            return None;
+        }
+        self.at += 1;
+        let kind = Type::of(words.base()?);
+        let arguments = if self.is("(") {
+            self.arguments()?
+        } else if self.is("{") {
+            self.brace_items()?.into_iter().map(|item| item.1).collect()
+        } else {
+            self.at = begin;
+            return None;
+        };
+        Some(self.node(begin, ExpressionKind::Construct(kind, arguments)))
+    }
+
+    fn lambda(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        self.skip_group();
+        let parameters = if self.is("(") { self.between(Self::parameters)? } else { Vec::new() };
+        while self.token().is_some_and(|token| !token.is("{") && !token.is(";") && !token.is(")")) {
+            self.at += 1;
+        }
+        if !self.is("{") {
+            return None;
+        }
+        let body_at = self.at;
+        let around = std::mem::take(&mut self.tallest);
+        let statements = self.between(|parser| Some(parser.statements()))?;
+        let body_height = self.tallest.saturating_add(8);
+        let body = Statement { kind: StatementKind::Block(statements), at: body_at..self.at };
+        let kind = ExpressionKind::Lambda(Arc::new(Lambda { parameters, body }));
+        self.tallest = around.max(body_height);
+        let kind = if body_height > TALLEST { ExpressionKind::Opaque } else { kind };
+        Some(Expression { kind, at: begin..self.at, height: body_height.min(TALLEST) })
+    }
+}
+
+fn type_of(name: &Name) -> Type {
+    Type::of(known_base(&name.path).unwrap_or(super::types::Base::Named(name.path.clone())))
+}
+
+fn assignment_operator(token: &Token) -> Option<Option<Operator>> {
+    if token.kind != TokenKind::Punctuation {
+        return None;
+    }
+    Some(match &*token.text {
+        "=" => None,
+        "+=" => Some(Operator::Add),
+        "-=" => Some(Operator::Subtract),
+        "*=" => Some(Operator::Multiply),
+        "/=" => Some(Operator::Divide),
+        "%=" => Some(Operator::Remainder),
+        "<<=" => Some(Operator::ShiftLeft),
+        ">>=" => Some(Operator::ShiftRight),
+        "&=" => Some(Operator::BitAnd),
+        "|=" => Some(Operator::BitOr),
+        "^=" => Some(Operator::BitXor),
+        _ => return None,
+    })
+}
+
+/// An operator between two values, and how strongly it binds.
+fn binary_operator(token: &Token) -> Option<(Operator, u8)> {
+    Some(match &*token.text {
+        "||" | "or" => (Operator::Or, 0),
+        "&&" | "and" => (Operator::And, 1),
+        "|" => (Operator::BitOr, 2),
+        "^" => (Operator::BitXor, 3),
+        "&" => (Operator::BitAnd, 4),
+        "==" => (Operator::Equal, 5),
+        "!=" => (Operator::Unequal, 5),
+        "<" => (Operator::Less, 6),
+        ">" => (Operator::Greater, 6),
+        "<=" => (Operator::LessEqual, 6),
+        ">=" => (Operator::GreaterEqual, 6),
+        "<<" => (Operator::ShiftLeft, 7),
+        ">>" => (Operator::ShiftRight, 7),
+        "+" => (Operator::Add, 8),
+        "-" => (Operator::Subtract, 8),
+        "*" => (Operator::Multiply, 9),
+        "/" => (Operator::Divide, 9),
+        "%" => (Operator::Remainder, 9),
+        _ => return None,
+    })
+}

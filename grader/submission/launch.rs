@@ -1,0 +1,236 @@
+//! How the kernel is launched for any n: by a directive, by the learner's own launch statement, or by default.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::arrivals::{Arrival, arrivals, spelt};
+use super::directive::{self, DEFAULT_BLOCK, DEFAULT_TILE, Directive};
+use super::kernel::call_text;
+use super::program::Program;
+use super::reach::{Unfit, follow};
+use super::sites::Sites;
+use super::{Geometry, Kernel, LaunchSource};
+
+/// The sizes of the exercise: launches that agree for all of these are one launch.
+const SIZES: [u32; 9] = [2048, 512, 260, 100, 3, 5, 35, 131, 1025];
+
+/// The launch of a kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub source: LaunchSource,
+    /// Line of the directive or launch statement, from 1.
+    pub line: Option<u32>,
+    /// The directive, or grid and block of the launch statement, as written.
+    pub expression: Option<String>,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    /// Blocks of so many threads, one a tile of so many cells.
+    Tiles { block: [u32; 3], tile: [u32; 2], shared: u32 },
+    /// The launch statements of the kernel in the text.
+    Statements { program: Arc<Program>, call: String },
+}
+
+/// A launch of the text with its geometry for one n.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Line of the launch statement, from 1.
+    pub line: u32,
+    /// Grid and block as written.
+    pub expression: String,
+    /// For n = 2048.
+    pub geometry: Geometry,
+}
+
+/// Why there is no telling how to launch the kernel.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LaunchFault {
+    #[error("line {line}: the directive cannot be followed: {what}; the form is {}", directive::FORM)]
+    BadDirective { line: u32, what: String },
+    #[error("line {line}: the launch <<<{expression}>>> cannot be worked out: `{what}` (line {what_line}) {why}; settle it with a comment such as {settles}")]
+    CannotEvaluate { line: u32, expression: String, what: String, what_line: u32, why: String, settles: String },
+    #[error("the kernel is launched in {} ways; keep one, or settle it with a comment such as {settles}", candidates.len())]
+    Ambiguous { candidates: Vec<Candidate>, settles: String },
+    #[error("line {line}: no launch can have the geometry <<<{expression}>>> for n = {n}: {what}")]
+    Impossible { line: u32, expression: String, n: u32, what: String },
+}
+
+impl LaunchFault {
+    /// Lines of detail: each launch, with its geometry for n = 2048.
+    pub fn details(&self) -> Vec<String> {
+        let Self::Ambiguous { candidates, .. } = self else { return Vec::new() };
+        let line = |found: &Candidate| {
+            format!("line {}: <<<{}>>> is {} for n = 2048", found.line, found.expression, shown(&found.geometry))
+        };
+        candidates.iter().map(line).collect()
+    }
+
+    /// The line of heat.cu that it is about, from 1.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            Self::BadDirective { line, .. } | Self::CannotEvaluate { line, .. } | Self::Impossible { line, .. } => Some(*line),
+            Self::Ambiguous { candidates, .. } => candidates.first().map(|found| found.line),
+        }
+    }
+}
+
+/// `64 x 256 blocks of 32 x 8 threads, 0 bytes of dynamic shared memory`
+fn shown(geometry: &Geometry) -> String {
+    let lengths = |of: [u32; 3]| match of {
+        [x, y, 1] => format!("{x} x {y}"),
+        [x, y, z] => format!("{x} x {y} x {z}"),
+    };
+    let (grid, block) = (lengths(geometry.grid), lengths(geometry.block));
+    format!("{grid} blocks of {block} threads with {} bytes of dynamic shared memory", geometry.shared)
+}
+
+/// Finds the kernel's launch by the contract's three sources.
+pub fn find_launch(program: &Arc<Program>, kernel: &Kernel) -> Result<Launch, LaunchFault> {
+    let directive = directive::read(&program.comments)
+        .map_err(|bad| LaunchFault::BadDirective { line: bad.line, what: bad.what })?;
+    if directive.gives_launch() {
+        return Ok(directed(directive));
+    }
+    let sites = Sites::of(program);
+    let found = of_kernel(program, &sites, &kernel.call);
+    let Some(first) = found.first() else { return Ok(by_default()) };
+    let rule = Rule::Statements { program: program.clone(), call: kernel.call.clone() };
+    agree(program, &found)?;
+    Ok(Launch {
+        source: LaunchSource::LaunchStatement,
+        line: Some(program.text.line(first.launch.at.start)),
+        expression: Some(spelt(program, first.launch)),
+        rule,
+    })
+}
+
+fn directed(directive: Directive) -> Launch {
+    let block = directive.block.unwrap_or(DEFAULT_BLOCK);
+    let tile = directive.tile.unwrap_or(DEFAULT_TILE);
+    Launch {
+        source: LaunchSource::Directive,
+        line: Some(directive.line),
+        expression: Some(directive.text),
+        rule: Rule::Tiles { block, tile, shared: directive.shared.unwrap_or(0) },
+    }
+}
+
+fn by_default() -> Launch {
+    let rule = Rule::Tiles { block: DEFAULT_BLOCK, tile: DEFAULT_TILE, shared: 0 };
+    Launch { source: LaunchSource::Default, line: None, expression: None, rule }
+}
+
+/// The ways to launches of the kernel: those that the program takes without arguments, or else all.
+fn of_kernel<'p>(program: &'p Program, sites: &Sites<'p>, call: &str) -> Vec<Arrival<'p>> {
+    let is_of_kernel = |arrival: &Arrival| {
+        let function = program.functions.get(arrival.kernel);
+        let text = function.zip(arrival.arguments.as_ref()).map(|(function, arguments)| call_text(function, arguments));
+        text.is_some_and(|text| without_spaces(&text) == without_spaces(call))
+    };
+    arrivals(program, sites).into_iter().filter(is_of_kernel).collect()
+}
+
+fn without_spaces(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Fails when two launches differ for a size of the exercise, or when one cannot be worked out for n = 2048.
+fn agree(program: &Program, found: &[Arrival<'_>]) -> Result<(), LaunchFault> {
+    for (place, n) in SIZES.into_iter().enumerate() {
+        let reached = reached(program, found, n);
+        let first = reached.first().map(|(_, geometry)| geometry);
+        if place == 0
+            && let Some((arrival, Err(unfit))) = reached.iter().find(|(_, geometry)| geometry.is_err())
+        {
+            return Err(fault(program, arrival, n, unfit));
+        }
+        if reached.iter().any(|(_, geometry)| Some(geometry) != first) {
+            return Err(ambiguous(program, found, &reached));
+        }
+    }
+    Ok(())
+}
+
+type Outcome<'a, 'p> = (&'a Arrival<'p>, Result<Geometry, Unfit>);
+
+/// The geometry of every launch that the program reaches for this n; of all, if it reaches none.
+fn reached<'a, 'p>(program: &Program, found: &'a [Arrival<'p>], n: u32) -> Vec<Outcome<'a, 'p>> {
+    let outcomes: Vec<(bool, Outcome)> = found
+        .iter()
+        .map(|arrival| {
+            let reached = follow(program, &arrival.way, arrival.launch, arrival.n.clone(), Some(n));
+            (reached.reachable, (arrival, reached.geometry()))
+        })
+        .collect();
+    let any = outcomes.iter().any(|(reachable, _)| *reachable);
+    outcomes.into_iter().filter(|(reachable, _)| *reachable || !any).map(|(_, outcome)| outcome).collect()
+}
+
+fn ambiguous(program: &Program, found: &[Arrival<'_>], differing: &[Outcome<'_, '_>]) -> LaunchFault {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (arrival, geometry) in reached(program, found, 2048).into_iter().chain(differing.iter().cloned()) {
+        let Ok(geometry) = geometry else { continue };
+        let line = program.text.line(arrival.launch.at.start);
+        let known = candidates.iter().any(|other| other.line == line && other.geometry == geometry);
+        let shown = candidates.iter().any(|other| other.line == line) && differing.iter().all(|d| d.0.place.0 != arrival.place.0);
+        if candidates.len() < 12 && !known && !shown {
+            candidates.push(Candidate { line, expression: spelt(program, arrival.launch), geometry });
+        }
+    }
+    let settles = settling(candidates.first().map(|found| found.geometry.block));
+    LaunchFault::Ambiguous { candidates, settles }
+}
+
+/// A directive that would settle the launch.
+fn settling(block: Option<[u32; 3]>) -> String {
+    match block {
+        Some([x, y, 1]) if x > 0 && y > 0 => format!("// grader: block={x}x{y} tile=32x8"),
+        _ => "// grader: block=32x8 tile=32x8".to_owned(),
+    }
+}
+
+fn fault(program: &Program, arrival: &Arrival<'_>, n: u32, unfit: &Unfit) -> LaunchFault {
+    let line = program.text.line(arrival.launch.at.start);
+    let expression = spelt(program, arrival.launch);
+    match unfit {
+        Unfit::Impossible(what) => LaunchFault::Impossible { line, expression, n, what: what.clone() },
+        Unfit::Unknown(unknown) => LaunchFault::CannotEvaluate {
+            line,
+            expression,
+            what: unknown.what.clone(),
+            what_line: unknown.line,
+            why: unknown.why.to_owned(),
+            settles: settling(None),
+        },
+    }
+}
+
+impl Launch {
+    /// Grid, block and dynamic shared memory for an n x n grid.
+    pub fn geometry(&self, n: u32) -> Result<Geometry, LaunchFault> {
+        match &self.rule {
+            Rule::Tiles { block, tile: [x, y], shared } => {
+                let interior = n.saturating_sub(2);
+                let grid = [interior.div_ceil((*x).max(1)), interior.div_ceil((*y).max(1)), 1];
+                Ok(Geometry { grid, block: *block, shared: *shared })
+            }
+            Rule::Statements { program, call } => stated(program, call, n),
+        }
+    }
+}
+
+fn stated(program: &Program, call: &str, n: u32) -> Result<Geometry, LaunchFault> {
+    let sites = Sites::of(program);
+    let found = of_kernel(program, &sites, call);
+    let outcomes = reached(program, &found, n);
+    let Some((arrival, first)) = outcomes.first() else {
+        return Err(LaunchFault::Impossible { line: 0, expression: String::new(), n, what: "it is gone".to_owned() });
+    };
+    if outcomes.iter().any(|(_, geometry)| geometry != first) {
+        return Err(ambiguous(program, &found, &outcomes));
+    }
+    first.clone().map_err(|unfit| fault(program, arrival, n, &unfit))
+}

@@ -1,0 +1,447 @@
+//! As much of the preprocessor as it takes to see the host program that a compiler sees.
+//!
+//! Conditions are decided as nvcc's host pass decides them (`__CUDACC__` and `__NVCC__` defined, `__CUDA_ARCH__` not),
+//! function-like macros and those that stand for types or statements are expanded. A macro that stands for a number
+//! (`#define N 2048`) stays in the text as a *name*, so that the evaluator can put the grader's n in its place.
+//! Included files are not read.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::conditions::Conditions;
+use super::lexer::{Lexed, Token, TokenKind, lex};
+
+/// Steps of macro expansion that one text may take; what comes after them stays as written.
+const EXPANSION_STEPS: usize = 2_000_000;
+/// Macros within macros, and arguments within arguments, that are followed.
+const NESTING: usize = 48;
+/// Parameters of a macro that is expanded, and characters of a name that `##` makes.
+const PARAMETERS: usize = 64;
+const PASTED_LENGTH: usize = 256;
+
+/// What was there before the first line.
+const PREDEFINED: &str = "#define __CUDACC__ 1\n#define __NVCC__ 1\n#define __CUDACC_VER_MAJOR__ 13\n\
+    #define __CUDACC_VER_MINOR__ 0\n#define CUDART_VERSION 13000\n#define CUDA_VERSION 13000\n#define __cplusplus 201703L\n\
+    #define __GNUC__ 12\n#define __linux__ 1\n#define __unix__ 1\n#define __x86_64__ 1\n#define __CUDA_ARCH_LIST__ 750\n";
+
+/// A `#define`.
+#[derive(Clone, Debug)]
+pub struct Macro {
+    /// Names of the parameters; none at all for an object-like macro. A variadic one ends with `__VA_ARGS__`.
+    pub parameters: Option<Vec<Arc<str>>>,
+    pub body: Vec<Token>,
+    /// Line of the `#define`, from 1.
+    pub line: u32,
+    /// Whether the macro stands for a number and stays in the text as a name.
+    pub constant: bool,
+}
+
+/// A text after the preprocessor.
+#[derive(Clone, Debug, Default)]
+pub struct Preprocessed {
+    /// What the compiler sees; tokens out of a macro's body stand where the macro was used.
+    pub tokens: Vec<Token>,
+    /// The macros that stayed in the text as names.
+    pub constants: HashMap<Arc<str>, Macro>,
+    /// Lines that conditions left out, from 1, ends excluded.
+    pub inactive: Vec<Range<u32>>,
+}
+
+/// Runs the preprocessor over a text that was taken apart; bounded in work, whatever the text.
+pub fn preprocess(lexed: &Lexed) -> Preprocessed {
+    let mut preprocessor = Preprocessor::default();
+    preprocessor.run(&lex(PREDEFINED).tokens);
+    preprocessor.macros.values_mut().for_each(|defined| defined.line = 0);
+    preprocessor.run(&lexed.tokens);
+    preprocessor.finish()
+}
+
+struct Preprocessor {
+    macros: HashMap<Arc<str>, Macro>,
+    conditions: Conditions,
+    /// Active tokens since the last directive, not yet expanded.
+    pending: Vec<Token>,
+    budget: usize,
+    result: Preprocessed,
+}
+
+impl Default for Preprocessor {
+    fn default() -> Self {
+        Self {
+            macros: HashMap::new(),
+            conditions: Conditions::default(),
+            pending: Vec::new(),
+            budget: EXPANSION_STEPS,
+            result: Preprocessed::default(),
+        }
+    }
+}
+
+impl Preprocessor {
+    fn run(&mut self, tokens: &[Token]) {
+        let mut rest = tokens;
+        while let Some(first) = rest.first() {
+            let length = if first.directive {
+                1 + rest.iter().skip(1).take_while(|token| token.directive && !token.starts_line).count()
+            } else {
+                rest.iter().take_while(|token| !token.directive).count()
+            };
+            let (now, later) = rest.split_at(length);
+            if first.directive {
+                self.directive(now);
+            } else if self.conditions.active() {
+                self.pending.extend_from_slice(now);
+            }
+            rest = later;
+        }
+        self.flush();
+    }
+
+    fn finish(self) -> Preprocessed {
+        let mut result = self.result;
+        result.inactive = self.conditions.finish();
+        result
+    }
+
+    fn flush(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let mut expander = Expander { macros: &self.macros, budget: &mut self.budget, keep_constants: true };
+        result_tokens(&mut self.result.tokens, expander.expand(unpainted(pending), 0));
+    }
+
+    fn directive(&mut self, line: &[Token]) {
+        let Some(name) = line.get(1) else { return };
+        let rest = line.get(2..).unwrap_or_default();
+        match &*name.text {
+            "if" | "ifdef" | "ifndef" | "elif" | "elifdef" | "elifndef" => self.condition(&name.text, rest, name.line),
+            "else" => self.conditions.otherwise(name.line),
+            "endif" => self.conditions.end(name.line),
+            "define" if self.conditions.active() => {
+                self.flush();
+                self.define(rest);
+            }
+            "undef" if self.conditions.active() => {
+                self.flush();
+                if let Some(name) = rest.first() {
+                    self.macros.remove(&name.text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn condition(&mut self, keyword: &str, rest: &[Token], line: u32) {
+        let holds = match keyword.trim_start_matches("el") {
+            "ifdef" => rest.first().is_some_and(|name| self.macros.contains_key(&name.text)),
+            "ifndef" => rest.first().is_some_and(|name| !self.macros.contains_key(&name.text)),
+            _ => self.expression_holds(rest),
+        };
+        if keyword.starts_with("el") {
+            self.conditions.alternative(holds, line);
+        } else {
+            self.conditions.start(holds, line);
+        }
+    }
+
+    fn expression_holds(&mut self, tokens: &[Token]) -> bool {
+        let resolved = resolve_defined(tokens, |name| self.macros.contains_key(name));
+        let mut expander = Expander { macros: &self.macros, budget: &mut self.budget, keep_constants: false };
+        let mut expanded = Vec::new();
+        result_tokens(&mut expanded, expander.expand(unpainted(resolved), 0));
+        super::conditions::holds(expanded)
+    }
+
+    fn define(&mut self, rest: &[Token]) {
+        let Some(name) = rest.first().filter(|name| name.is_identifier()) else { return };
+        let after = rest.get(1..).unwrap_or_default();
+        let function_like = after.first().is_some_and(|token| token.is("(") && !token.spaced);
+        let (parameters, body) = if function_like { parameters_of(after) } else { (None, after) };
+        let constant = parameters.is_none() && stands_for_a_number(body);
+        let defined = Macro { parameters, body: body.to_vec(), line: name.line, constant };
+        if defined.constant {
+            self.result.constants.insert(name.text.clone(), defined.clone());
+        }
+        self.macros.insert(name.text.clone(), defined);
+    }
+}
+
+/// Puts 1 or 0 in the place of every `defined NAME` and `defined(NAME)`.
+fn resolve_defined(tokens: &[Token], is_defined: impl Fn(&Arc<str>) -> bool) -> Vec<Token> {
+    let mut resolved = Vec::new();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        if !token.is("defined") {
+            resolved.push(token.clone());
+            continue;
+        }
+        let bracketed = tokens.get(at).is_some_and(|next| next.is("("));
+        let name = tokens.get(at + usize::from(bracketed));
+        at += if bracketed { 3 } else { 1 };
+        let value = if name.is_some_and(|name| is_defined(&name.text)) { "1" } else { "0" };
+        resolved.push(Token { kind: TokenKind::Number, text: value.into(), ..token.clone() });
+    }
+    resolved
+}
+
+/// The parameter names between brackets, and the body after them.
+fn parameters_of(tokens: &[Token]) -> (Option<Vec<Arc<str>>>, &[Token]) {
+    let end = tokens.iter().position(|token| token.is(")")).unwrap_or(tokens.len());
+    let names = tokens.get(1..end).unwrap_or_default();
+    let mut parameters: Vec<Arc<str>> = names.iter().filter(|t| t.is_identifier()).map(|t| t.text.clone()).collect();
+    if names.iter().any(|token| token.is("...")) {
+        parameters.push("__VA_ARGS__".into());
+    }
+    (Some(parameters), tokens.get(end + 1..).unwrap_or_default())
+}
+
+/// Whether a body is arithmetic with a number in it: no type, no launch, no list, no statement, no string.
+fn stands_for_a_number(body: &[Token]) -> bool {
+    let has_number = body.iter().any(|token| token.kind == TokenKind::Number || token.is("sizeof"));
+    let starts_like_a_value = body.first().is_some_and(|first| {
+        first.kind == TokenKind::Number || matches!(&*first.text, "(" | "-" | "+" | "~" | "!") || is_value_name(first)
+    });
+    has_number && starts_like_a_value && body.iter().all(fits_arithmetic) && !is_template_instance(body)
+}
+
+fn fits_arithmetic(token: &Token) -> bool {
+    match token.kind {
+        TokenKind::Number => true,
+        TokenKind::Identifier => !token.text.starts_with("__") && !DECLARATION_WORDS.contains(&&*token.text),
+        TokenKind::Punctuation => !matches!(
+            &*token.text,
+            "<<<" | ">>>" | ";" | "{" | "}" | "[" | "]" | "," | "=" | "#" | "##" | "..." | "." | "->" | "\\"
+        ),
+        TokenKind::String | TokenKind::Char => false,
+    }
+}
+
+fn is_value_name(token: &Token) -> bool {
+    token.is_identifier() && !TYPE_WORDS.contains(&&*token.text)
+}
+
+/// `twoStep<32, 8>` and the like, which must be seen where it is used.
+fn is_template_instance(body: &[Token]) -> bool {
+    body.first().is_some_and(Token::is_identifier) && body.get(1).is_some_and(|second| second.is("<"))
+}
+
+const TYPE_WORDS: [&str; 14] = [
+    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t", "typename",
+    "dim3",
+];
+const DECLARATION_WORDS: [&str; 14] = [
+    "const", "static", "inline", "extern", "constexpr", "alignas", "struct", "class", "return", "if", "for", "while", "do",
+    "using",
+];
+
+/// The macros that a token came out of and may not be expanded by again.
+struct Paint {
+    name: Arc<str>,
+    depth: usize,
+    under: Painted,
+}
+
+type Painted = Option<Arc<Paint>>;
+
+#[derive(Clone)]
+struct Item {
+    token: Token,
+    painted: Painted,
+}
+
+impl Item {
+    fn painted_with(&self, name: &str) -> bool {
+        let mut paint = self.painted.as_ref();
+        while let Some(layer) = paint {
+            if &*layer.name == name || layer.depth >= NESTING {
+                return true;
+            }
+            paint = layer.under.as_ref();
+        }
+        false
+    }
+}
+
+fn unpainted(tokens: Vec<Token>) -> Vec<Item> {
+    tokens.into_iter().map(|token| Item { token, painted: None }).collect()
+}
+
+fn result_tokens(into: &mut Vec<Token>, items: Vec<Item>) {
+    into.extend(items.into_iter().map(|item| item.token));
+}
+
+/// Macro expansion by hide sets, as the C standard has it.
+struct Expander<'a> {
+    macros: &'a HashMap<Arc<str>, Macro>,
+    budget: &'a mut usize,
+    keep_constants: bool,
+}
+
+impl Expander<'_> {
+    fn expand(&mut self, input: Vec<Item>, nesting: usize) -> Vec<Item> {
+        let mut waiting = input;
+        waiting.reverse();
+        let mut output = Vec::new();
+        while let Some(item) = waiting.pop() {
+            match self.replacement(&item, &mut waiting, nesting) {
+                Some(replacement) => waiting.extend(replacement.into_iter().rev()),
+                None => output.push(item),
+            }
+        }
+        output
+    }
+
+    /// What stands in the place of `item` and of the arguments after it.
+    fn replacement(&mut self, item: &Item, waiting: &mut Vec<Item>, nesting: usize) -> Option<Vec<Item>> {
+        if !item.token.is_identifier() || *self.budget == 0 {
+            return None;
+        }
+        let macros = self.macros;
+        let found = macros.get(&item.token.text)?;
+        if item.painted_with(&item.token.text) || (self.keep_constants && found.constant) {
+            return None;
+        }
+        let arguments = match &found.parameters {
+            Some(parameters) => self.arguments(waiting, parameters)?,
+            None => Vec::new(),
+        };
+        let body = self.substitute(found, arguments, &item.token, nesting);
+        self.spend(body.len() + 1);
+        let depth = item.painted.as_ref().map_or(1, |paint| paint.depth + 1);
+        let paint = |under| Some(Arc::new(Paint { name: item.token.text.clone(), depth, under }));
+        let common = paint(item.painted.clone());
+        Some(
+            body.into_iter()
+                .map(|Item { token, painted }| {
+                    let painted = if painted.is_none() { common.clone() } else { paint(painted) };
+                    Item { token, painted }
+                })
+                .collect(),
+        )
+    }
+
+    fn spend(&mut self, steps: usize) {
+        *self.budget = self.budget.saturating_sub(steps);
+    }
+
+    /// Takes `( ... )` off the waiting tokens and splits it; nothing is taken when there is no such list.
+    fn arguments(&mut self, waiting: &mut Vec<Item>, parameters: &[Arc<str>]) -> Option<Vec<Vec<Item>>> {
+        waiting.last().filter(|next| next.token.is("(") && parameters.len() <= PARAMETERS)?;
+        let mut depth = 0usize;
+        let mut length = 0;
+        for item in waiting.iter().rev() {
+            length += 1;
+            match &*item.token.text {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        self.spend(length);
+        if depth != 0 {
+            return None;
+        }
+        let mut list = waiting.split_off(waiting.len() - length);
+        list.reverse();
+        Some(split_arguments(list, parameters))
+    }
+
+    fn substitute(&mut self, found: &Macro, arguments: Vec<Vec<Item>>, at: &Token, nesting: usize) -> Vec<Item> {
+        let parameters = found.parameters.as_deref().unwrap_or_default();
+        let index_of = |token: &Token| parameters.iter().position(|name| *name == token.text);
+        let mut expanded: Vec<Option<Vec<Item>>> = vec![None; arguments.len()];
+        let mut body: Vec<Item> = Vec::new();
+        let mut place = 0;
+        while let Some(token) = found.body.get(place).filter(|_| *self.budget > 0) {
+            place += 1;
+            let next = found.body.get(place);
+            if token.is("##") && place > 1 {
+                let raw = next.map(|next| match index_of(next).and_then(|index| arguments.get(index)) {
+                    Some(argument) => argument.clone(),
+                    None => vec![Item { token: moved(next, at), painted: None }],
+                });
+                place += 1;
+                paste(&mut body, raw.unwrap_or_default());
+            } else if let Some(argument) = index_of(token).and_then(|index| arguments.get(index)) {
+                let index = index_of(token).unwrap_or_default();
+                let raw = nesting >= NESTING || next.is_some_and(|next| next.is("##"));
+                let items = if raw {
+                    argument.clone()
+                } else {
+                    let known = expanded.get(index).cloned().flatten();
+                    known.unwrap_or_else(|| self.expand(argument.clone(), nesting + 1))
+                };
+                self.spend(items.len());
+                if let Some(slot) = expanded.get_mut(index).filter(|_| !raw) {
+                    *slot = Some(items.clone());
+                }
+                body.extend(items);
+            } else if token.is("#") && found.parameters.is_some() {
+                place += 1;
+                body.push(Item { token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) }, painted: None });
+            } else {
+                body.push(Item { token: moved(token, at), painted: None });
+            }
+        }
+        body
+    }
+}
+
+/// A token of a macro's body, standing where the macro is used.
+fn moved(token: &Token, at: &Token) -> Token {
+    Token {
+        kind: token.kind,
+        text: token.text.clone(),
+        line: at.line,
+        column: at.column,
+        span: at.span.clone(),
+        spaced: token.spaced,
+        starts_line: false,
+        directive: false,
+    }
+}
+
+fn paste(body: &mut Vec<Item>, mut right: Vec<Item>) {
+    if right.is_empty() {
+        return;
+    }
+    let first = right.remove(0);
+    match body.last_mut() {
+        Some(last) if last.token.text.len() + first.token.text.len() > PASTED_LENGTH => {}
+        Some(last) => {
+            let text = format!("{}{}", last.token.text, first.token.text);
+            last.token.text = text.into();
+        }
+        None => body.push(first),
+    }
+    body.extend(right);
+}
+
+fn split_arguments(list: Vec<Item>, parameters: &[Arc<str>]) -> Vec<Vec<Item>> {
+    let variadic = parameters.last().is_some_and(|last| &**last == "__VA_ARGS__");
+    let mut arguments: Vec<Vec<Item>> = vec![Vec::new()];
+    let mut depth = 0usize;
+    let inner = list.len().saturating_sub(1);
+    for item in list.into_iter().take(inner).skip(1) {
+        match &*item.token.text {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            "," if depth == 0 && !(variadic && arguments.len() >= parameters.len()) => {
+                arguments.push(Vec::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = arguments.last_mut() {
+            last.push(item);
+        }
+    }
+    while arguments.len() < parameters.len() {
+        arguments.push(Vec::new());
+    }
+    arguments
+}

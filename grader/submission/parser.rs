@@ -1,0 +1,424 @@
+//! The cursor that reads types, expressions and statements out of tokens, and what it may assume about names.
+//!
+//! C++ cannot be read without knowing which names are types and which are templates; [`Names`] guesses both from the
+//! declarations in the text. What cannot be read is skipped, never an error. Depth of nesting, length of chains and
+//! look-ahead are bounded.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::lexer::Token;
+use super::tree::{Name, Parameter, TemplateArgument};
+use super::types::{Base, Type, Words, known_base};
+
+/// Brackets, statements and operators within one another that are followed.
+const DEPTH: u32 = 200;
+/// Tokens between the angles of a template list.
+const TEMPLATE_LIST: usize = 200;
+
+/// Names that the text declares as types or as templates.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    pub types: HashSet<Arc<str>>,
+    pub templates: HashSet<Arc<str>>,
+}
+
+/// Tokens with the partner of every bracket.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    pub tokens: Vec<Token>,
+    /// For an opening bracket its closing one; for any other token, and where it is missing, the number of tokens.
+    partners: Vec<usize>,
+}
+
+impl Text {
+    pub fn new(tokens: Vec<Token>) -> Self {
+        let mut partners = vec![tokens.len(); tokens.len()];
+        let mut open: Vec<(usize, &str)> = Vec::new();
+        for (at, token) in tokens.iter().enumerate() {
+            let closes = match &*token.text {
+                "(" | "[" | "{" if token.is(&token.text) => {
+                    open.push((at, &token.text));
+                    continue;
+                }
+                ")" => "(",
+                "]" => "[",
+                "}" => "{",
+                _ => continue,
+            };
+            // A brace closes whatever was left open inside it; other brackets do not reach past a brace.
+            while let Some((begin, kind)) = open.pop() {
+                if kind == closes {
+                    if let Some(partner) = partners.get_mut(begin) {
+                        *partner = at;
+                    }
+                    break;
+                }
+                if closes != "{" {
+                    open.push((begin, kind));
+                    break;
+                }
+            }
+        }
+        Self { tokens, partners }
+    }
+
+    /// The closing bracket of the opening one at `at`; the number of tokens when it has none.
+    pub fn partner(&self, at: usize) -> usize {
+        self.partners.get(at).copied().unwrap_or(self.tokens.len())
+    }
+
+    pub fn is(&self, at: usize, text: &str) -> bool {
+        self.tokens.get(at).is_some_and(|token| token.is(text))
+    }
+
+    /// Line of a token, from 1.
+    pub fn line(&self, at: usize) -> u32 {
+        self.tokens.get(at).or(self.tokens.last()).map_or(1, |token| token.line)
+    }
+
+    /// The tokens as they were written, on one line, at most some 200 characters.
+    pub fn spelling(&self, tokens: std::ops::Range<usize>) -> String {
+        let mut spelt = String::new();
+        for token in self.tokens.get(tokens).unwrap_or_default() {
+            if token.spaced && !spelt.is_empty() {
+                spelt.push(' ');
+            }
+            spelt.push_str(&token.text);
+            if spelt.len() > 200 {
+                return spelt.chars().take(200).chain("...".chars()).collect();
+            }
+        }
+        spelt
+    }
+}
+
+/// Reads a [`Text`] from one token to another.
+pub struct Parser<'a> {
+    pub text: &'a Text,
+    pub names: &'a Names,
+    pub at: usize,
+    pub end: usize,
+    depth: u32,
+    /// Height of the tallest expression read so far.
+    pub tallest: u16,
+}
+
+/// Words that may stand before or inside a type and do not change it.
+const SPECIFIERS: [&str; 27] = [
+    "static", "inline", "constexpr", "consteval", "constinit", "extern", "thread_local", "register", "mutable", "typename",
+    "struct", "class", "enum", "union", "volatile", "explicit", "virtual", "friend", "__device__", "__host__", "__shared__",
+    "__constant__", "__managed__", "__forceinline__", "__noinline__", "__inline__", "__global__",
+];
+/// Words between a pointer and a name.
+const POINTER_WORDS: [&str; 6] = ["__restrict__", "__restrict", "restrict", "volatile", "__grid_constant__", "__const"];
+
+impl<'a> Parser<'a> {
+    pub fn new(text: &'a Text, names: &'a Names, at: usize, end: usize) -> Self {
+        Self { text, names, at, end: end.min(text.tokens.len()), depth: 0, tallest: 0 }
+    }
+
+    pub fn token(&self) -> Option<&'a Token> {
+        self.ahead(0)
+    }
+
+    pub fn ahead(&self, by: usize) -> Option<&'a Token> {
+        self.text.tokens.get(self.at + by).filter(|_| self.at + by < self.end)
+    }
+
+    pub fn is(&self, text: &str) -> bool {
+        self.token().is_some_and(|token| token.is(text))
+    }
+
+    pub fn next_is(&self, text: &str) -> bool {
+        self.ahead(1).is_some_and(|token| token.is(text))
+    }
+
+    /// Takes the token if it is `text`.
+    pub fn take(&mut self, text: &str) -> bool {
+        let found = self.is(text);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// As [`Parser::take`], for use with `?`.
+    pub fn expect(&mut self, text: &str) -> Option<()> {
+        self.take(text).then_some(())
+    }
+
+    pub fn identifier(&mut self) -> Option<Arc<str>> {
+        let token = self.token().filter(|token| token.is_identifier())?;
+        self.at += 1;
+        Some(token.text.clone())
+    }
+
+    /// Runs one level deeper; nothing when that is too deep.
+    pub fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.depth >= DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Reads what stands between the bracket here and its partner, then goes past it.
+    pub fn between<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let close = self.text.partner(self.at);
+        if close >= self.end {
+            return None;
+        }
+        let outer = std::mem::replace(&mut self.end, close);
+        self.at += 1;
+        let result = self.deeper(read);
+        self.at = close + 1;
+        self.end = outer;
+        result
+    }
+
+    /// Reads items between commas up to the end of what is being read.
+    pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        while self.at < self.end {
+            items.push(read(self)?);
+            if !self.take(",") {
+                break;
+            }
+        }
+        (self.at >= self.end).then_some(items)
+    }
+
+    /// Goes past the bracket here and all it holds.
+    pub fn skip_group(&mut self) {
+        self.at = self.text.partner(self.at).saturating_add(1).min(self.end);
+    }
+
+    /// Goes past attributes, specifiers that mean nothing here, and execution spaces.
+    pub fn skip_attributes(&mut self) {
+        loop {
+            if self.is("[") && self.next_is("[") {
+                self.skip_group();
+            } else if self.token().is_some_and(|token| is_attribute_word(&token.text)) && self.next_is("(") {
+                self.at += 1;
+                self.skip_group();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The token after the template list that opens at `open`, if one does.
+    pub fn after_angles(&self, open: usize) -> Option<usize> {
+        let mut depth = 0i32;
+        let mut at = open;
+        while at < self.end && at < open + TEMPLATE_LIST {
+            let token = self.text.tokens.get(at)?;
+            match &*token.text {
+                "<" => depth += 1,
+                ">" => depth -= 1,
+                ">>" => depth -= 2,
+                "(" | "[" | "{" => at = self.text.partner(at),
+                ")" | "]" | "}" | ";" | "&&" | "||" | "?" | "<<<" | ">>>" => return None,
+                _ => {}
+            }
+            at += 1;
+            if depth <= 0 {
+                return (depth == 0).then_some(at);
+            }
+        }
+        None
+    }
+
+    /// `a::b<c>::d`, template lists taken where `with_arguments` allows them.
+    pub fn name(&mut self, with_arguments: impl Fn(&Self, usize) -> bool) -> Option<Name> {
+        self.take("::");
+        let mut path = self.identifier()?.to_string();
+        let mut arguments = None;
+        loop {
+            if self.is("<") && let Some(after) = self.after_angles(self.at).filter(|&after| with_arguments(self, after)) {
+                arguments = Some(self.template_arguments(after));
+            }
+            if !(self.is("::") && self.ahead(1).is_some_and(Token::is_identifier)) || path.len() > 400 {
+                break;
+            }
+            self.at += 1;
+            path.push_str("::");
+            path.push_str(&self.identifier()?);
+        }
+        Some(Name { path: path.into(), arguments })
+    }
+
+    /// The arguments of the template list that opens here and ends before `after`.
+    pub fn template_arguments(&mut self, after: usize) -> Vec<TemplateArgument> {
+        let outer = std::mem::replace(&mut self.end, after - 1);
+        self.at += 1;
+        let mut arguments = Vec::new();
+        while self.at < self.end {
+            let begin = self.at;
+            let end = self.argument_end();
+            let inner = std::mem::replace(&mut self.end, end);
+            let value = self.deeper(|parser| parser.without_angles()).filter(|_| self.at == end);
+            self.at = begin;
+            let kind = self.deeper(Self::type_name).filter(|_| self.at == end);
+            self.end = inner;
+            self.at = end + 1;
+            arguments.push(TemplateArgument { at: begin..end, value, kind });
+        }
+        self.at = after;
+        self.end = outer;
+        arguments
+    }
+
+    /// The end of the template argument that begins here: a comma outside all brackets.
+    fn argument_end(&self) -> usize {
+        let mut at = self.at;
+        let mut depth = 0i32;
+        while at < self.end {
+            match self.text.tokens.get(at).map(|token| &*token.text) {
+                Some("<") => depth += 1,
+                Some(">") => depth -= 1,
+                Some(">>") => depth -= 2,
+                Some("(" | "[" | "{") => at = self.text.partner(at).min(self.end),
+                Some(",") if depth <= 0 => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        at.min(self.end)
+    }
+
+    /// A type without a name, such as a cast or template argument has.
+    pub fn type_name(&mut self) -> Option<Type> {
+        let mut kind = self.type_specifiers()?;
+        self.pointers(&mut kind);
+        Some(kind)
+    }
+
+    /// `const float`, `unsigned long`, `ns::Config<3>`: everything before pointers.
+    pub fn type_specifiers(&mut self) -> Option<Type> {
+        let mut words = Words::default();
+        let mut base: Option<Base> = None;
+        let mut constant = false;
+        let begin = self.at;
+        loop {
+            self.skip_attributes();
+            let Some(token) = self.token().filter(|token| token.is_identifier() || token.is("::")) else { break };
+            let word = &*token.text;
+            if matches!(word, "const" | "constexpr" | "__const") {
+                constant |= word != "constexpr";
+                self.at += 1;
+            } else if SPECIFIERS.contains(&word) {
+                self.at += 1;
+            } else if word == "extern" {
+                self.at += 1;
+            } else if base.is_none() && words.take(word) {
+                self.at += 1;
+            } else if base.is_none() && word == "decltype" && self.next_is("(") {
+                self.at += 1;
+                self.skip_group();
+                base = Some(Base::Auto);
+            } else if base.is_none() && words.base().is_none() && !is_reserved(word) {
+                base = Some(self.named_base()?);
+            } else {
+                break;
+            }
+            if self.at > begin + 64 {
+                return None;
+            }
+        }
+        let base = base.or(words.base())?;
+        Some(Type { constant, ..Type::of(base) })
+    }
+
+    fn named_base(&mut self) -> Option<Base> {
+        let name = self.deeper(|parser| parser.name(|_, _| true))?;
+        Some(known_base(&name.path).unwrap_or(Base::Named(name.path)))
+    }
+
+    /// The `*`, `&` and their qualifiers after a base.
+    pub fn pointers(&mut self, kind: &mut Type) {
+        while let Some(token) = self.token() {
+            match &*token.text {
+                "*" if kind.pointers.len() < 8 => kind.pointers.push(false),
+                "&" | "&&" => kind.reference = true,
+                "const" => match kind.pointers.last_mut() {
+                    Some(last) => *last = true,
+                    None => kind.constant = true,
+                },
+                word if POINTER_WORDS.contains(&word) => {}
+                _ => return,
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Parameters between the brackets that were entered.
+    pub fn parameters(&mut self) -> Option<Vec<Parameter>> {
+        if self.is("void") && self.at + 1 == self.end {
+            self.at += 1;
+        }
+        self.list(Self::parameter)
+    }
+
+    fn parameter(&mut self) -> Option<Parameter> {
+        let begin = self.at;
+        if self.take("...") {
+            let kind = Type::of(Base::Named("...".into()));
+            return Some(Parameter { kind, name: None, name_at: begin, default: None, at: begin..self.at });
+        }
+        let mut kind = self.type_specifiers()?;
+        self.pointers(&mut kind);
+        self.take("...");
+        let mut name_at = self.at;
+        let mut name = None;
+        if self.is("(") {
+            name = self.function_or_array_name(&mut kind)?;
+        } else {
+            self.skip_attributes();
+            if self.token().is_some_and(Token::is_identifier) {
+                name_at = self.at;
+                name = self.identifier();
+            }
+        }
+        let mut dimensions = 0;
+        while self.is("[") {
+            self.skip_group();
+            dimensions += 1;
+        }
+        // `float in[]` is `float* in`; further dimensions make another type.
+        kind.pointers.extend(std::iter::repeat_n(false, usize::min(dimensions, 3)));
+        self.skip_attributes();
+        let default = if self.take("=") { Some(self.deeper(Self::assignment)?) } else { None };
+        Some(Parameter { kind, name, name_at, default, at: begin..self.at })
+    }
+
+    /// `(*kernel)(const float*, int)` or `(&in)[34]`: a type that no rule here needs to know closely.
+    fn function_or_array_name(&mut self, kind: &mut Type) -> Option<Option<Arc<str>>> {
+        let close = self.text.partner(self.at).min(self.end);
+        let inside = self.text.tokens.get(self.at + 1..close).unwrap_or_default();
+        let name = inside.iter().rfind(|token| token.is_identifier()).map(|token| token.text.clone());
+        *kind = Type::of(Base::Named("function or array".into()));
+        self.skip_group();
+        while self.is("(") || self.is("[") {
+            self.skip_group();
+        }
+        Some(name)
+    }
+}
+
+fn is_attribute_word(word: &str) -> bool {
+    matches!(word, "__attribute__" | "__attribute" | "alignas" | "__align__" | "__launch_bounds__" | "__declspec" | "__cluster_dims__" | "__block_size__" | "__maxnreg__")
+}
+
+/// Words that can be no type's name.
+pub fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "else" | "for" | "while" | "do" | "switch" | "case" | "default" | "return" | "break" | "continue" | "goto" | "sizeof"
+            | "new" | "delete" | "throw" | "true" | "false" | "nullptr" | "this" | "operator" | "template" | "using" | "typedef"
+            | "namespace" | "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast" | "alignof" | "public"
+            | "private" | "protected" | "try" | "catch" | "asm" | "static_assert" | "noexcept" | "co_await"
+            | "__restrict__" | "__restrict" | "restrict" | "__grid_constant__" | "__launch_bounds__" | "override" | "and" | "or" | "not"
+    )
+}

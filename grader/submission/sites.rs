@@ -1,0 +1,222 @@
+//! Every launch in a program, and every way that the host code gets there.
+//!
+//! A way begins in a function that nobody calls (main, mostly) and goes down, call by call, to the function with the
+//! launch: `main -> run(grid, block, n) -> twoStep<<<...>>>`. Lambdas are steps of their own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::program::{Function, Program, path_means};
+use super::tree::{Declarator, Expression, ExpressionKind, Initial, Lambda, TemplateArgument};
+use super::walk::{self, Visitor};
+
+/// Ways to one launch, and calls on a way, that are looked at.
+const WAYS: usize = 48;
+const CALLS: usize = 10;
+
+/// A launch or call, and where it stands.
+#[derive(Clone)]
+pub struct Node<'p> {
+    pub expression: &'p Expression,
+    /// Index of the function around it.
+    pub function: usize,
+    /// The lambdas around it, outermost first.
+    lambdas: Vec<&'p Expression>,
+}
+
+/// What a way enters, and the token that it heads for in there.
+#[derive(Clone)]
+pub struct Step<'p> {
+    pub enter: Enter<'p>,
+    pub target: usize,
+}
+
+#[derive(Clone)]
+pub enum Enter<'p> {
+    /// A function that no call in the text reaches.
+    Root(&'p Function),
+    /// A function through a call.
+    Call { function: &'p Function, call: &'p Expression },
+    /// A lambda, through a call where one was found.
+    Lambda { lambda: &'p Arc<Lambda>, arguments: &'p [Expression] },
+}
+
+/// The launches of a program and the calls that lead there.
+pub struct Sites<'p> {
+    program: &'p Program,
+    /// `<<<...>>>`, cudaLaunchKernel and cudaLaunchKernelEx, in the order of the text.
+    pub launches: Vec<Node<'p>>,
+    /// Calls by the last part of the callee's name.
+    calls: HashMap<&'p str, Vec<Node<'p>>>,
+    /// Names of the variables that hold lambdas, by the lambda's first token.
+    lambda_names: HashMap<usize, Arc<str>>,
+}
+
+impl<'p> Sites<'p> {
+    pub fn of(program: &'p Program) -> Self {
+        let mut sites = Self { program, launches: Vec::new(), calls: HashMap::new(), lambda_names: HashMap::new() };
+        for (index, function) in program.functions.iter().enumerate() {
+            if let Some(body) = &function.body {
+                let mut finder = Finder { sites: &mut sites, function: index, lambdas: Vec::new() };
+                walk::statement(body, &mut finder);
+            }
+        }
+        sites
+    }
+
+    /// The ways to a launch, at most [`WAYS`].
+    pub fn ways(&self, node: &Node<'p>) -> Vec<Vec<Step<'p>>> {
+        let mut ways = self.ways_to(node, node.expression.at.start, &mut Vec::new());
+        ways.truncate(WAYS);
+        ways
+    }
+
+    /// The ways to a token inside the innermost function or lambda around `node`.
+    fn ways_to(&self, node: &Node<'p>, target: usize, visited: &mut Vec<usize>) -> Vec<Vec<Step<'p>>> {
+        if visited.len() >= CALLS {
+            return Vec::new();
+        }
+        match node.lambdas.split_last() {
+            Some((lambda, around)) => self.ways_into_lambda(node, lambda, around, target, visited),
+            None => self.ways_into_function(node.function, target, visited),
+        }
+    }
+
+    fn ways_into_lambda(
+        &self,
+        node: &Node<'p>,
+        lambda_at: &'p Expression,
+        around: &[&'p Expression],
+        target: usize,
+        visited: &mut Vec<usize>,
+    ) -> Vec<Vec<Step<'p>>> {
+        let ExpressionKind::Lambda(lambda) = &lambda_at.kind else { return Vec::new() };
+        let name = self.lambda_names.get(&lambda_at.at.start);
+        let named = name.and_then(|name| self.calls.get(&**name)).into_iter().flatten();
+        let inside = |call: &&Node<'p>| lambda_at.at.contains(&call.expression.at.start);
+        let mut callers: Vec<Node<'p>> =
+            named.filter(|call| call.function == node.function && !inside(call)).cloned().collect();
+        if callers.is_empty() {
+            // Called where it stands, or handed to somebody.
+            callers.push(Node { expression: lambda_at, function: node.function, lambdas: around.to_vec() });
+        }
+        visited.push(usize::MAX);
+        let mut ways = Vec::new();
+        for caller in callers.iter().take(WAYS) {
+            let arguments = match &caller.expression.kind {
+                ExpressionKind::Call(_, arguments) => arguments.as_slice(),
+                _ => &[],
+            };
+            for mut way in self.ways_to(caller, caller.expression.at.start, visited) {
+                way.push(Step { enter: Enter::Lambda { lambda, arguments }, target });
+                ways.push(way);
+            }
+            if ways.len() >= WAYS {
+                break;
+            }
+        }
+        visited.pop();
+        ways
+    }
+
+    fn ways_into_function(&self, index: usize, target: usize, visited: &mut Vec<usize>) -> Vec<Vec<Step<'p>>> {
+        let program = self.program;
+        let Some(function) = program.functions.get(index) else { return Vec::new() };
+        let root = || vec![vec![Step { enter: Enter::Root(function), target }]];
+        if &*function.name == "main" {
+            return root();
+        }
+        visited.push(index);
+        let mut ways = Vec::new();
+        let callers: Vec<&Node<'p>> = self.callers(function).filter(|caller| !visited.contains(&caller.function)).collect();
+        for caller in callers {
+            for mut way in self.ways_to(caller, caller.expression.at.start, visited) {
+                way.push(Step { enter: Enter::Call { function, call: caller.expression }, target });
+                ways.push(way);
+            }
+            if ways.len() >= WAYS {
+                break;
+            }
+        }
+        visited.pop();
+        if ways.is_empty() { root() } else { ways }
+    }
+
+    fn callers<'s>(&'s self, function: &'p Function) -> impl Iterator<Item = &'s Node<'p>> {
+        let calls = self.calls.get(&*function.name).into_iter().flatten();
+        calls.filter(|call| {
+            let ExpressionKind::Call(callee, arguments) = &call.expression.kind else { return false };
+            let fits = function.parameters.as_ref().is_none_or(|parameters| {
+                let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
+                let variadic = parameters.iter().any(|parameter| parameter.kind.to_string().starts_with("..."));
+                arguments.len() >= least.min(arguments.len() + usize::from(variadic))
+                    && (arguments.len() <= parameters.len() || variadic)
+            });
+            let means = match &callee.kind {
+                ExpressionKind::Name(name) => path_means(&name.path, &function.path) || function.owner.is_some(),
+                _ => function.owner.is_some(),
+            };
+            fits && means
+        })
+    }
+}
+
+/// The template arguments and the object of a call.
+pub fn call_details(call: &Expression) -> (Option<&[TemplateArgument]>, Option<&Expression>, &[Expression]) {
+    let ExpressionKind::Call(callee, arguments) = &call.kind else { return (None, None, &[]) };
+    match &callee.kind {
+        ExpressionKind::Name(name) => (name.arguments.as_deref(), None, arguments),
+        ExpressionKind::Member(object, _) => (None, Some(object), arguments),
+        _ => (None, None, arguments),
+    }
+}
+
+/// The last part of a callee's name.
+pub fn callee_name(callee: &Expression) -> Option<&str> {
+    match &callee.kind {
+        ExpressionKind::Name(name) => Some(name.last()),
+        ExpressionKind::Member(_, member) => Some(member),
+        _ => None,
+    }
+}
+
+struct Finder<'s, 'p> {
+    sites: &'s mut Sites<'p>,
+    function: usize,
+    lambdas: Vec<&'p Expression>,
+}
+
+impl<'p> Visitor<'p> for Finder<'_, 'p> {
+    fn enter(&mut self, expression: &'p Expression) {
+        let node = || Node { expression, function: self.function, lambdas: self.lambdas.clone() };
+        match &expression.kind {
+            ExpressionKind::Launch(_) => self.sites.launches.push(node()),
+            ExpressionKind::Lambda(_) => self.lambdas.push(expression),
+            ExpressionKind::Call(callee, _) => match callee_name(callee) {
+                Some("cudaLaunchKernel" | "cudaLaunchCooperativeKernel" | "cudaLaunchKernelEx" | "cudaLaunchKernelExC") => {
+                    self.sites.launches.push(node());
+                }
+                Some(name) => self.sites.calls.entry(name).or_default().push(node()),
+                None => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn leave(&mut self, expression: &'p Expression) {
+        if matches!(expression.kind, ExpressionKind::Lambda(_)) {
+            self.lambdas.pop();
+        }
+    }
+
+    fn declare(&mut self, declarator: &'p Declarator) {
+        let lambda = match &declarator.initial {
+            Some(Initial::Value(value)) => Some(value),
+            Some(Initial::Arguments(items)) => items.first().map(|item| &item.1),
+            None => None,
+        };
+        if let Some(lambda) = lambda.filter(|value| matches!(value.kind, ExpressionKind::Lambda(_))) {
+            self.sites.lambda_names.insert(lambda.at.start, declarator.name.clone());
+        }
+    }
+}

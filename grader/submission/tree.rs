@@ -1,0 +1,200 @@
+//! The part of C++ that decides a launch, as a tree: expressions, statements, declarations.
+//!
+//! Every node knows the tokens that it covers, so that a launch can be found in the statement that holds it and a
+//! message can show an expression as it was written.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::types::Type;
+
+/// Tokens that a node covers: indices into the preprocessed text.
+pub type Tokens = Range<usize>;
+
+/// A name with its namespaces, and its template arguments when it has some.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// `ns::twoStep`, without a leading `::`.
+    pub path: Arc<str>,
+    /// Each argument: the tokens it covers, and its value when it reads as an expression.
+    pub arguments: Option<Vec<TemplateArgument>>,
+}
+
+impl Name {
+    /// The last part of the path.
+    pub fn last(&self) -> &str {
+        self.path.rsplit("::").next().unwrap_or_default()
+    }
+
+    fn height(&self) -> u16 {
+        let values = self.arguments.iter().flatten().filter_map(|argument| argument.value.as_ref());
+        values.map(|value| value.height).max().unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct TemplateArgument {
+    pub at: Tokens,
+    pub value: Option<Expression>,
+    pub kind: Option<Type>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Expression {
+    pub kind: ExpressionKind,
+    pub at: Tokens,
+    /// Nodes from here to its deepest leaf; at most [`TALLEST`].
+    pub height: u16,
+}
+
+/// The most nodes on top of one another: what walks a tree may recurse.
+pub const TALLEST: u16 = 300;
+
+impl ExpressionKind {
+    /// Height of the tallest part; a lambda's body is not counted.
+    pub fn height_of_parts(&self) -> u16 {
+        let tallest = |parts: &[Expression]| parts.iter().map(|part| part.height).max().unwrap_or(0);
+        match self {
+            Self::Number(_) | Self::Character(_) | Self::Text | Self::SizeOfType(_) | Self::Lambda(_) | Self::Opaque => 0,
+            Self::Name(name) => name.height(),
+            Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) | Self::Member(part, _) => part.height,
+            Self::Step { place, .. } => place.height,
+            Self::Binary(_, left, right) | Self::Assign(_, left, right) | Self::Index(left, right) => {
+                left.height.max(right.height)
+            }
+            Self::Conditional(condition, left, right) => condition.height.max(left.height).max(right.height),
+            Self::Comma(parts) | Self::Construct(_, parts) => tallest(parts),
+            Self::Braces(items) => items.iter().map(|(_, part)| part.height).max().unwrap_or(0),
+            Self::Call(callee, parts) => callee.height.max(tallest(parts)),
+            Self::Launch(launch) => {
+                launch.callee.height.max(tallest(&launch.configuration)).max(tallest(&launch.arguments))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum ExpressionKind {
+    Number(Arc<str>),
+    Character(Arc<str>),
+    Text,
+    Name(Name),
+    /// `- + ! ~ * &` before a value.
+    Unary(char, Box<Expression>),
+    /// `++` and `--`.
+    Step { by: i8, before: bool, place: Box<Expression> },
+    Binary(Operator, Box<Expression>, Box<Expression>),
+    /// `=`, or `+=` and its like.
+    Assign(Option<Operator>, Box<Expression>, Box<Expression>),
+    Conditional(Box<Expression>, Box<Expression>, Box<Expression>),
+    Comma(Vec<Expression>),
+    Cast(Type, Box<Expression>),
+    /// `T(...)` and `T{...}`.
+    Construct(Type, Vec<Expression>),
+    /// `{a, b}` and `{.x = a}`.
+    Braces(Vec<(Option<Arc<str>>, Expression)>),
+    Call(Box<Expression>, Vec<Expression>),
+    Launch(Box<LaunchExpression>),
+    Index(Box<Expression>, Box<Expression>),
+    Member(Box<Expression>, Arc<str>),
+    SizeOfType(Type),
+    SizeOf(Box<Expression>),
+    Lambda(Arc<Lambda>),
+    /// `new`, `throw` and whatever else has no value here.
+    Opaque,
+}
+
+/// `callee<<<configuration>>>(arguments)`.
+#[derive(Clone, Debug)]
+pub struct LaunchExpression {
+    pub callee: Expression,
+    pub configuration: Vec<Expression>,
+    pub arguments: Vec<Expression>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Lambda {
+    pub parameters: Vec<Parameter>,
+    pub body: Statement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    ShiftLeft,
+    ShiftRight,
+    BitAnd,
+    BitOr,
+    BitXor,
+    And,
+    Or,
+    Equal,
+    Unequal,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+}
+
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub kind: StatementKind,
+    pub at: Tokens,
+}
+
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    Empty,
+    Expression(Expression),
+    Declare(Vec<Declarator>),
+    /// `auto [a, b] = value;`
+    Bind(Vec<(Arc<str>, usize)>, Expression),
+    Block(Vec<Statement>),
+    If { before: Vec<Statement>, condition: Expression, then: Box<Statement>, otherwise: Option<Box<Statement>> },
+    Loop { before: Option<Box<Statement>>, condition: Option<Expression>, step: Option<Expression>, body: Box<Statement>, test_first: bool },
+    ForEach { name: Arc<str>, name_at: usize, range: Expression, body: Box<Statement> },
+    Switch { condition: Expression, body: Box<Statement> },
+    /// A `case`; without a value, the default one.
+    Case(Option<Expression>),
+    Return(Option<Expression>),
+    Break,
+    Continue,
+    /// A statement that could not be read.
+    Unread,
+}
+
+/// One variable of a declaration.
+#[derive(Clone, Debug)]
+pub struct Declarator {
+    pub name: Arc<str>,
+    /// The name's token.
+    pub name_at: usize,
+    pub kind: Type,
+    /// Lengths of its array dimensions, where they are written.
+    pub dimensions: Vec<Option<Expression>>,
+    pub initial: Option<Initial>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Initial {
+    /// `= value`
+    Value(Expression),
+    /// `(a, b)` or `{a, b}`; braces may name members.
+    Arguments(Vec<(Option<Arc<str>>, Expression)>),
+}
+
+/// One parameter of a function, template or lambda.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    pub kind: Type,
+    pub name: Option<Arc<str>>,
+    /// The name's token, or the parameter's first.
+    pub name_at: usize,
+    pub default: Option<Expression>,
+    /// All its tokens.
+    pub at: Tokens,
+}

@@ -1,0 +1,331 @@
+//! Values of launch expressions, with C++'s arithmetic: division truncates, unsigned wraps, float rounds.
+
+use std::sync::Arc;
+
+use super::tree::{Lambda, Operator};
+use super::types::{Base, INT, SIZE, Type, UNSIGNED};
+
+/// What a value was read from: a variable (its name's token), or a macro.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    Token(usize),
+    Macro(Arc<str>),
+}
+
+/// A value, and the names that it was passed along by: `const int n = kN;` makes n's value come from n and from kN.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub data: Data,
+    pub origin: Vec<Identity>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Data {
+    Integer { value: i128, bits: u8, signed: bool },
+    Float { value: f64, single: bool },
+    /// A struct's members by name; dim3 is one.
+    Object { name: Arc<str>, members: Vec<(Arc<str>, Value)> },
+    /// An array, or a list in braces whose items may name members.
+    List(Vec<(Option<Arc<str>>, Value)>),
+    /// A kernel or function: its index, and its template arguments as the call needs them.
+    Function { index: usize, arguments: Option<Vec<String>> },
+    Lambda(Arc<Lambda>),
+    Unknown(Arc<Unknown>),
+}
+
+/// Why a value cannot be told from the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The expression as written.
+    pub what: String,
+    /// Its line, from 1.
+    pub line: u32,
+    /// A clause: `depends on the device`.
+    pub why: &'static str,
+}
+
+impl From<Data> for Value {
+    fn from(data: Data) -> Self {
+        Self { data, origin: Vec::new() }
+    }
+}
+
+/// The longest way from name to name that is followed.
+const ORIGINS: usize = 32;
+
+impl Value {
+    pub fn integer(value: i128, base: &Base) -> Self {
+        match base {
+            Base::Bool => Data::Integer { value: i128::from(value != 0), bits: 1, signed: false }.into(),
+            Base::Integer { bits, signed, .. } => wrapped(value, *bits, *signed).into(),
+            _ => wrapped(value, 64, true).into(),
+        }
+    }
+
+    pub fn int(value: i128) -> Self {
+        Self::integer(value, &INT)
+    }
+
+    pub fn boolean(value: bool) -> Self {
+        Self::integer(i128::from(value), &Base::Bool)
+    }
+
+    pub fn unknown(what: String, line: u32, why: &'static str) -> Self {
+        Data::Unknown(Arc::new(Unknown { what, line, why })).into()
+    }
+
+    /// dim3 with the lengths given; those left out are 1.
+    pub fn dim3(lengths: Vec<Value>) -> Self {
+        let mut lengths = lengths.into_iter();
+        let mut member = |name: &str| {
+            let length = lengths.next().unwrap_or_else(|| Self::int(1));
+            (Arc::from(name), length.converted(&Type::of(UNSIGNED)))
+        };
+        let members = vec![member("x"), member("y"), member("z")];
+        Data::Object { name: "dim3".into(), members }.into()
+    }
+
+    /// The same value, also said to come from `identity`.
+    pub fn from_name(mut self, identity: Identity) -> Self {
+        if self.origin.len() < ORIGINS {
+            self.origin.insert(0, identity);
+        }
+        self
+    }
+
+    pub fn as_unknown(&self) -> Option<&Arc<Unknown>> {
+        match &self.data {
+            Data::Unknown(unknown) => Some(unknown),
+            Data::Object { members, .. } => members.iter().find_map(|(_, member)| member.as_unknown()),
+            _ => None,
+        }
+    }
+
+    pub fn as_integer(&self) -> Option<i128> {
+        match &self.data {
+            Data::Integer { value, .. } => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub fn as_float(&self) -> Option<f64> {
+        match &self.data {
+            Data::Integer { value, .. } => Some(*value as f64),
+            Data::Float { value, .. } => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Whether a condition on it holds; nothing when it is unknown or no number.
+    pub fn truth(&self) -> Option<bool> {
+        match &self.data {
+            Data::Integer { value, .. } => Some(*value != 0),
+            Data::Float { value, .. } => Some(*value != 0.0),
+            _ => None,
+        }
+    }
+
+    pub fn member(&self, name: &str) -> Option<&Value> {
+        match &self.data {
+            Data::Object { members, .. } => members.iter().find(|member| &*member.0 == name).map(|member| &member.1),
+            _ => None,
+        }
+    }
+
+    pub fn member_mut(&mut self, name: &str) -> Option<&mut Value> {
+        match &mut self.data {
+            Data::Object { members, .. } => members.iter_mut().find(|member| &*member.0 == name).map(|member| &mut member.1),
+            _ => None,
+        }
+    }
+
+    /// The value as a number type holds it; what is no number, and a type that is none, are left alone.
+    pub fn converted(self, kind: &Type) -> Self {
+        if !kind.is_value() {
+            return self;
+        }
+        let data = match (&self.data, &kind.base) {
+            (Data::Integer { value, .. }, Base::Integer { bits, signed, .. }) => wrapped(*value, *bits, *signed),
+            (Data::Integer { value, .. }, Base::Float) => float(*value as f32 as f64, true),
+            (Data::Integer { value, .. }, Base::Double) => float(*value as f64, false),
+            (Data::Float { value, .. }, Base::Integer { bits, signed, .. }) => wrapped(*value as i128, *bits, *signed),
+            (Data::Float { value, .. }, Base::Float) => float(*value, true),
+            (Data::Float { value, .. }, Base::Double) => float(*value, false),
+            (Data::Integer { .. } | Data::Float { .. }, Base::Bool) => {
+                let holds = self.truth().unwrap_or_default();
+                Data::Integer { value: i128::from(holds), bits: 1, signed: false }
+            }
+            _ => return self,
+        };
+        Self { data, origin: self.origin }
+    }
+}
+
+fn float(value: f64, single: bool) -> Data {
+    Data::Float { value: if single { f64::from(value as f32) } else { value }, single }
+}
+
+/// A float or double value.
+pub fn real(value: f64, single: bool) -> Value {
+    float(value, single).into()
+}
+
+fn wrapped(value: i128, bits: u8, signed: bool) -> Data {
+    let value = match (bits, signed) {
+        (8, true) => value as i8 as i128,
+        (8, false) => value as u8 as i128,
+        (16, true) => value as i16 as i128,
+        (16, false) => value as u16 as i128,
+        (32, true) => value as i32 as i128,
+        (32, false) => value as u32 as i128,
+        (64, true) => value as i64 as i128,
+        (64, false) => value as u64 as i128,
+        _ => value & 1,
+    };
+    Data::Integer { value, bits, signed }
+}
+
+/// Two values under an operator; nothing for what has no value, such as a division by zero.
+pub fn binary(operator: Operator, left: &Value, right: &Value) -> Option<Value> {
+    match (&left.data, &right.data) {
+        (
+            Data::Integer { value: a, bits: a_bits, signed: a_signed },
+            Data::Integer { value: b, bits: b_bits, signed: b_signed },
+        ) => {
+            let left = promoted(*a_bits, *a_signed);
+            let right = promoted(*b_bits, *b_signed);
+            let shift = matches!(operator, Operator::ShiftLeft | Operator::ShiftRight);
+            let (bits, signed) = if shift { left } else { common(left, right) };
+            integers(operator, cut(*a, bits, signed), cut(*b, bits, signed), bits, signed)
+        }
+        (Data::Integer { .. } | Data::Float { .. }, Data::Integer { .. } | Data::Float { .. }) => {
+            let double = |value: &Value| matches!(value.data, Data::Float { single: false, .. });
+            reals(operator, left.as_float()?, right.as_float()?, !double(left) && !double(right))
+        }
+        _ => None,
+    }
+}
+
+fn promoted(bits: u8, signed: bool) -> (u8, bool) {
+    if bits < 32 { (32, true) } else { (bits, signed) }
+}
+
+fn common(left: (u8, bool), right: (u8, bool)) -> (u8, bool) {
+    match left.0.cmp(&right.0) {
+        std::cmp::Ordering::Less => right,
+        std::cmp::Ordering::Greater => left,
+        std::cmp::Ordering::Equal => (left.0, left.1 && right.1),
+    }
+}
+
+fn cut(value: i128, bits: u8, signed: bool) -> i128 {
+    match wrapped(value, bits, signed) {
+        Data::Integer { value, .. } => value,
+        _ => value,
+    }
+}
+
+fn integers(operator: Operator, a: i128, b: i128, bits: u8, signed: bool) -> Option<Value> {
+    let shift = u32::try_from(b).ok().filter(|shift| *shift < u32::from(bits));
+    let result = match operator {
+        Operator::Add => a.checked_add(b)?,
+        Operator::Subtract => a.checked_sub(b)?,
+        Operator::Multiply => a.checked_mul(b)?,
+        Operator::Divide => a.checked_div(b)?,
+        Operator::Remainder => a.checked_rem(b)?,
+        Operator::ShiftLeft => a.checked_shl(shift?)?,
+        Operator::ShiftRight => a.checked_shr(shift?)?,
+        Operator::BitAnd => a & b,
+        Operator::BitOr => a | b,
+        Operator::BitXor => a ^ b,
+        _ => return Some(Value::boolean(compared(operator, a.partial_cmp(&b), a != 0, b != 0)?)),
+    };
+    Some(wrapped(result, bits, signed).into())
+}
+
+fn reals(operator: Operator, a: f64, b: f64, single: bool) -> Option<Value> {
+    let result = match operator {
+        Operator::Add => a + b,
+        Operator::Subtract => a - b,
+        Operator::Multiply => a * b,
+        Operator::Divide => a / b,
+        _ => return Some(Value::boolean(compared(operator, a.partial_cmp(&b), a != 0.0, b != 0.0)?)),
+    };
+    Some(real(result, single))
+}
+
+fn compared(operator: Operator, order: Option<std::cmp::Ordering>, left: bool, right: bool) -> Option<bool> {
+    Some(match operator {
+        Operator::Equal => order.is_some_and(|order| order.is_eq()),
+        Operator::Unequal => !order.is_some_and(|order| order.is_eq()),
+        Operator::Less => order.is_some_and(|order| order.is_lt()),
+        Operator::Greater => order.is_some_and(|order| order.is_gt()),
+        Operator::LessEqual => order.is_some_and(|order| order.is_le()),
+        Operator::GreaterEqual => order.is_some_and(|order| order.is_ge()),
+        Operator::And => left && right,
+        Operator::Or => left || right,
+        _ => return None,
+    })
+}
+
+/// A literal's value: suffixes, bases and digit separators as in C++.
+pub fn literal(text: &str) -> Option<Value> {
+    let text: String = text.chars().filter(|c| *c != '\'').collect::<String>().to_ascii_lowercase();
+    let hexadecimal = text.starts_with("0x");
+    let is_real = if hexadecimal { text.contains('p') } else { text.contains(['.', 'e']) };
+    if is_real {
+        let single = text.ends_with('f');
+        let digits = text.trim_end_matches(['f', 'l']);
+        return digits.parse().ok().map(|value| real(value, single));
+    }
+    let suffix_at = text.rfind(|c| !matches!(c, 'u' | 'l' | 'z')).map_or(0, |last| last + 1);
+    let (digits, suffix) = (text.get(..suffix_at)?, text.get(suffix_at..)?);
+    let (digits, radix) = match digits.get(..2) {
+        Some("0x") => (digits.get(2..)?, 16),
+        Some("0b") => (digits.get(2..)?, 2),
+        _ if digits.starts_with('0') && digits.len() > 1 => (digits.get(1..)?, 8),
+        _ => (digits, 10),
+    };
+    let value = i128::from_str_radix(digits, radix).ok()?;
+    Some(Value::integer(value, &literal_type(value, suffix, radix)))
+}
+
+fn literal_type(value: i128, suffix: &str, radix: u32) -> Base {
+    let long = Base::Integer { bits: 64, signed: true, spelling: "long" };
+    let wide = suffix.contains(['l', 'z']);
+    let unsigned = suffix.contains('u');
+    match (wide, unsigned) {
+        (false, false) if value <= i128::from(i32::MAX) => INT,
+        (false, false) if radix != 10 && value <= i128::from(u32::MAX) => UNSIGNED,
+        (false, true) if value <= i128::from(u32::MAX) => UNSIGNED,
+        (_, false) if value <= i128::from(i64::MAX) => long,
+        _ => SIZE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> i128 {
+        literal(text).and_then(|value| value.as_integer()).unwrap_or(-1)
+    }
+
+    #[test]
+    fn literals_have_cpps_values_and_types() {
+        assert_eq!((number("1'024u"), number("0x20"), number("0b101"), number("017"), number("0")), (1024, 32, 5, 15, 0));
+        assert!(matches!(literal("2u").map(|v| v.data), Some(Data::Integer { bits: 32, signed: false, .. })));
+        assert!(matches!(literal("2ull").map(|v| v.data), Some(Data::Integer { bits: 64, signed: false, .. })));
+        assert!(matches!(literal("1e3f").map(|v| v.data), Some(Data::Float { single: true, .. })));
+        assert!(literal("0x").is_none() && literal("12abc").is_none() && literal("").is_none());
+    }
+
+    #[test]
+    fn unsigned_arithmetic_wraps_and_signed_division_truncates() {
+        let less = binary(Operator::Subtract, &Value::integer(1, &UNSIGNED), &Value::int(2));
+        assert_eq!(less.and_then(|value| value.as_integer()), Some(4_294_967_295));
+        let half = binary(Operator::Divide, &Value::int(-3), &Value::int(2));
+        assert_eq!(half.and_then(|value| value.as_integer()), Some(-1));
+        assert!(binary(Operator::Divide, &Value::int(1), &Value::int(0)).is_none());
+    }
+}

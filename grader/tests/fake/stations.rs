@@ -1,0 +1,126 @@
+//! Stations that read, compile and find whatever a test says.
+
+use std::sync::Arc;
+
+use heat_grader::exercise::Exercise;
+use heat_grader::grade::trials::Engine;
+use heat_grader::grade::{Cuda, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with};
+use heat_grader::judge::answer::Given;
+use heat_grader::judge::case::Program;
+use heat_grader::judge::plan::Scope;
+use heat_grader::report::{Diagnostic, Launch};
+use heat_grader::submission::{Kernel, LaunchSource};
+use heat_grader::verdict::{Check, CheckId, Status};
+
+use super::{FakeEngine, exercise};
+
+/// A heat.cu of a hundred lines; line 57 says something.
+pub fn text() -> String {
+    (1..=100).map(|line| format!("\tint line_{line} = in[{line}];\n")).collect()
+}
+
+/// What the stations answer.
+pub struct FakeStations {
+    pub read: Result<Source, Refusal>,
+    pub compile: Cuda,
+    pub find: Result<Found, Check>,
+    pub engine: Option<Arc<FakeEngine>>,
+}
+
+impl FakeStations {
+    /// A file that reads, compiles and launches well, and the given engine.
+    pub fn with(engine: FakeEngine) -> Self {
+        let answer = Given {
+            rows: vec!["heatTwoStep 1.000".to_owned(), "heatTwoStep 0.141 ms 0.50x".to_owned()],
+            ship: "When the grid is \u{1b}[31mlarge.".to_owned(),
+        };
+        let launch = Launch { block: [32, 8, 1], grid: [64, 256, 1], shared: 0, source: LaunchSource::LaunchStatement, line: Some(90) };
+        Self {
+            read: Ok(Source {
+                path: "subs/ada".to_owned(),
+                name: "ada".to_owned(),
+                text: text(),
+                sha256: "0".repeat(64),
+                answer: Some(answer),
+            }),
+            compile: Cuda {
+                check: Check::new(CheckId::Compile, Status::Pass, "nvcc 13.0.88 takes it for sm_75"),
+                diagnostics: Vec::new(),
+                nvcc: Some("13.0.88".to_owned()),
+            },
+            find: Ok(Found {
+                kernel: Kernel { name: "heatTwoStep".to_owned(), call: "heatTwoStep".to_owned(), line: 40 },
+                launch: Ok(launch),
+            }),
+            engine: Some(Arc::new(engine)),
+        }
+    }
+
+    /// The grade of this submission, durations taken out.
+    pub fn grade(&self) -> Graded {
+        let order = Order {
+            path: "subs/ada".into(),
+            scope: Scope::Quick,
+            needs_nvcc: false,
+            strict: false,
+            seed: Some(11),
+            offline: true,
+            arch: 75,
+            quiet: true,
+        };
+        let exercise: Exercise = exercise();
+        let mut graded = grade_with(self, &order, &exercise).expect("no machine's fault");
+        graded.report.durations = Default::default();
+        graded
+    }
+
+    /// The same with an error that nvcc reports at line 57.
+    pub fn with_compile_error(mut self) -> Self {
+        self.compile.check = Check::new(CheckId::Compile, Status::Fail, "nvcc: 1 error, first at heat.cu:57");
+        self.compile.diagnostics = vec![Diagnostic {
+            severity: "error".to_owned(),
+            line: Some(57),
+            column: Some(9),
+            message: "identifier \"x\" is undefined".to_owned(),
+            tool: "nvcc".to_owned(),
+        }];
+        self
+    }
+}
+
+impl Stations for FakeStations {
+    fn read(&self) -> anyhow::Result<Result<Source, Refusal>> {
+        Ok(self.read.clone())
+    }
+
+    fn compile(&self, _: &Source) -> anyhow::Result<Cuda> {
+        Ok(self.compile.clone())
+    }
+
+    fn find(&self, _: &Source) -> Result<Found, Check> {
+        self.find.clone()
+    }
+
+    fn engine(&self, _: &Source, _: &Found) -> anyhow::Result<Prepared> {
+        Ok(match &self.engine {
+            Some(engine) => Prepared::Engine(Box::new(Shared(engine.clone()))),
+            None => Prepared::Cannot("g++ does not take this file".to_owned()),
+        })
+    }
+
+    fn host_compiler(&self) -> Option<String> {
+        Some("12.2.0".to_owned())
+    }
+}
+
+struct Shared(Arc<FakeEngine>);
+
+impl Engine for Shared {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn runner(&self, program: Program) -> anyhow::Result<Box<dyn heat_grader::execute::Runner>> {
+        self.0.runner(program)
+    }
+}

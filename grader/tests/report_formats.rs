@@ -1,0 +1,144 @@
+//! The report as JSON and as text, over whole grades with fake stations.
+
+#![allow(dead_code, reason = "the fakes serve several test binaries")]
+
+mod fake;
+
+use fake::stations::FakeStations;
+use fake::{FakeEngine, ended_by, hazard, two_steps, with_cell};
+use heat_grader::execute::{HazardKind, Memory, RunFault, Watch};
+use heat_grader::exit_code::ExitCode;
+use heat_grader::grade::{Graded, Refusal};
+use heat_grader::report::{Report, json, text};
+use heat_grader::verdict::{Check, CheckId, Status, Verdict};
+
+fn plain_text(graded: &Graded) -> String {
+    anstream::adapter::strip_str(&text::render(&graded.report, graded.source.as_deref())).to_string()
+}
+
+/// Grades of all kinds, by name.
+fn samples() -> Vec<(&'static str, Graded)> {
+    let grade = |engine| FakeStations::with(engine).grade();
+    let wrong = || FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0));
+    let raced = FakeEngine::right().touched(|trial, seen| {
+        if trial.watch == Watch::Full {
+            let mut race = hazard(HazardKind::ReadWriteRace);
+            race.memory = Some(Memory::Shared { name: "tile".to_owned(), byte: 148 });
+            race.other = Some((race.actor, race.place));
+            seen.hazards.push(race);
+        }
+    });
+    let hung = FakeEngine::right().touched(|_, seen| {
+        let place = hazard(HazardKind::OutOfRange).place;
+        ended_by(seen, RunFault::Hang { launch: 1, cpu_seconds: 10.0, place, actor: None });
+    });
+    let chatty = FakeEngine::right().touched(|_, seen| {
+        seen.output = format!("\u{1b}[32mPASSED\u{1b}[0m\r\n{}\n{}", "x".repeat(200), "line\n".repeat(20));
+    });
+    let nan = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 1, 1, f32::NAN));
+    let mut no_kernel = FakeStations::with(FakeEngine::right());
+    no_kernel.find = Err(Check::new(CheckId::Kernel, Status::Fail, "no two-step kernel yet"));
+    let mut no_engine = FakeStations::with(FakeEngine::right());
+    no_engine.engine = None;
+    let mut no_source = FakeStations::with(FakeEngine::right());
+    no_source.read = Err(Refusal::Fault("the folder has no heat.cu".to_owned()));
+    let error = Report::of_error("no space left on device", ExitCode::Ungraded);
+    vec![
+        ("right", grade(FakeEngine::right())),
+        ("wrong", grade(wrong())),
+        ("raced", grade(raced)),
+        ("hung", grade(hung)),
+        ("chatty", grade(chatty)),
+        ("nan", grade(nan)),
+        ("no_compile", FakeStations::with(FakeEngine::right()).with_compile_error().grade()),
+        ("no_kernel", no_kernel.grade()),
+        ("no_engine", no_engine.grade()),
+        ("no_source", no_source.grade()),
+        ("error", Graded::without_source(error)),
+    ]
+}
+
+#[test]
+fn verdicts_and_exit_codes_follow_the_checks() {
+    let expected = [
+        ("right", Verdict::Pass, 0, None),
+        ("wrong", Verdict::Fail, 1, Some(CheckId::Values)),
+        ("raced", Verdict::Fail, 1, Some(CheckId::Race)),
+        ("hung", Verdict::Fail, 1, Some(CheckId::Values)),
+        ("chatty", Verdict::Pass, 0, None),
+        ("nan", Verdict::Fail, 1, Some(CheckId::Values)),
+        ("no_compile", Verdict::Fail, 1, Some(CheckId::Compile)),
+        ("no_kernel", Verdict::Fail, 1, Some(CheckId::Kernel)),
+        ("no_engine", Verdict::Ungraded, 3, None),
+        ("no_source", Verdict::Fail, 1, Some(CheckId::Source)),
+        ("error", Verdict::Ungraded, 3, None),
+    ];
+    for ((name, graded), (expected, verdict, code, failing)) in samples().iter().zip(expected) {
+        assert_eq!(*name, expected);
+        let report = &graded.report;
+        assert_eq!((report.verdict, report.exit_code, report.failing_check), (verdict, code, failing), "{name}");
+        if *name != "error" {
+            assert_eq!(report.checks.iter().map(|check| check.id).collect::<Vec<_>>(), CheckId::ALL, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_report_obeys_the_schema_and_survives_json() {
+    let schema = serde_json::from_str(&json::schema().unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (name, graded) in samples() {
+        let rendered = json::render(&graded.report).unwrap();
+        let value = serde_json::from_str(&rendered).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        assert_eq!(serde_json::from_str::<Report>(&rendered).unwrap(), graded.report, "{name}");
+    }
+}
+
+#[test]
+fn nan_is_a_string_in_json() {
+    let (_, nan) = samples().into_iter().find(|(name, _)| *name == "nan").unwrap();
+    let value = serde_json::to_value(&nan.report).unwrap();
+    assert_eq!(value["first_mismatch"]["got"], "nan");
+    assert!(value["first_mismatch"]["expected"].is_number());
+}
+
+#[test]
+fn the_checked_in_schema_is_the_one_of_this_code() {
+    let checked_in = include_str!("../report/schema-1.json");
+    let message = "write it anew: cargo run --release -- schema > grader/report/schema-1.json";
+    assert!(checked_in == json::schema().unwrap(), "{message}");
+}
+
+#[test]
+fn no_line_is_wider_than_eighty_columns_and_no_control_character_is_left() {
+    for (name, graded) in samples() {
+        let text = plain_text(&graded);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+            assert!(!line.contains(|c: char| c.is_control()), "{name}: {line:?}");
+        }
+        assert!(text.lines().count() <= 45, "{name} fits a screen:\n{text}");
+    }
+}
+
+#[test]
+fn what_a_kernel_prints_stands_behind_a_bar() {
+    let (_, chatty) = samples().into_iter().find(|(name, _)| *name == "chatty").unwrap();
+    let text = plain_text(&chatty);
+    assert!(text.contains("\n  | \\u{1b}[32mPASSED\\u{1b}[0m\n"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("PASSED")).count(), 1);
+}
+
+#[test]
+fn the_text_reads_like_this() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| {
+        for (name, graded) in samples() {
+            insta::assert_snapshot!(format!("report_text_{name}"), plain_text(&graded));
+        }
+    });
+}
