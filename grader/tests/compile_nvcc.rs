@@ -24,8 +24,16 @@ fn first_error(source: &str) -> Option<Diagnostic> {
     }
 }
 
-fn limit(source: &str) -> Option<Limit> {
-    match check(source)?.outcome {
+/// The limit that a text hits when the compiler may use this much.
+fn limit(cpu_seconds: u64, address_space: u64, source: &str) -> Option<Limit> {
+    let (toolkit, gxx) = toolchain()?;
+    let limits = Limits {
+        cpu: Duration::from_secs(cpu_seconds),
+        address_space: Some(address_space),
+        wall: Duration::from_secs(300),
+        ..Limits::default()
+    };
+    match to_ptx_within(&limits, &toolkit, &gxx, source, LESSON_ARCH).unwrap().0.outcome {
         Outcome::LimitHit { limit, .. } => Some(limit),
         other => panic!("{:.500}", format!("{other:?}")),
     }
@@ -84,12 +92,12 @@ fn files_of_the_machine_do_not_leak_into_messages() {
 }
 
 #[test]
-fn templates_that_multiply_hit_the_memory_or_cpu_limit() {
+fn templates_that_multiply_hit_the_cpu_or_the_memory_limit() {
     let bomb = "template<int N, int M> struct F { static constexpr long v = F<N-1,2*M>::v + F<N-1,2*M+1>::v; };\n\
                 template<int M> struct F<0,M> { static constexpr long v = M; };\n\
                 __global__ void k(float* out) { out[0] = F<28,1>::v; }\n";
-    let Some(hit) = limit(bomb) else { return };
-    assert!(matches!(hit, Limit::Memory | Limit::Cpu), "{hit:?}");
+    assert!(limit(1, 4 << 30, bomb).is_none_or(|hit| hit == Limit::Cpu));
+    assert!(limit(60, 400 << 20, bomb).is_none_or(|hit| hit == Limit::Memory));
 }
 
 #[test]
