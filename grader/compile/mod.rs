@@ -7,5 +7,6 @@ pub mod diagnostics;
 pub mod fetch;
 pub mod landlock;
 pub mod nvcc;
+mod output;
 pub mod process;
 pub mod toolkit;

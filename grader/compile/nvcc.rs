@@ -106,8 +106,9 @@ pub fn check_as_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: 
     Ok(build)
 }
 
-/// A rejection counts only where the toolchain takes a kernel that is right.
-fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
+/// Compiles a kernel of ours that is right: a rejection counts only where the toolchain takes that. An error says why
+/// it does not.
+pub fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
     const PROBE: &str = "__global__ void probe(const float* in, float* out, int n, float r) { out[n] = r * in[n]; }\n";
     match compile_and_assemble(toolkit, gxx, PROBE, arch)?.outcome {
         Outcome::Compiled(_) => Ok(()),
