@@ -177,6 +177,8 @@ fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Pat
     Tool::new(&toolkit.nvcc, folder)
         .args(["-std=c++17", "-O3", "-ptx", "-allow-unsupported-compiler"])
         .arg(format!("-arch=sm_{arch}"))
+        // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
+        .args(["-Xcompiler", "-fno-diagnostics-show-caret"])
         .arg("-ccbin")
         .arg(&gxx.gxx)
         .args([SOURCE_NAME, "-o", "heat.ptx"])

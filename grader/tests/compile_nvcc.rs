@@ -101,6 +101,14 @@ fn templates_that_multiply_hit_the_cpu_or_the_memory_limit() {
 }
 
 #[test]
+fn a_flood_of_warnings_hides_no_error_and_takes_no_age() {
+    let text = format!("{}__global__ void k(float* a) {{ a[0] = b; }}\n", "#warning flood\n".repeat(30_000));
+    let Some(build) = check(&text) else { return };
+    assert!(matches!(build.outcome, Outcome::Rejected(_)), "{:.500}", format!("{build:?}"));
+    assert_eq!(build.warnings.shown.len(), 20);
+}
+
+#[test]
 fn an_endless_include_is_a_fault_of_the_text() {
     let Some(build) = check("#include \"/dev/zero\"\n") else { return };
     assert!(!matches!(build.outcome, Outcome::Compiled(_)));
@@ -216,4 +224,14 @@ fn limits_and_machine_faults_are_told_from_faults_of_the_text() {
     assert!(said.shown[0].message.contains("signal 11"));
     let Outcome::Rejected(said) = judged("").unwrap().outcome else { panic!() };
     assert_eq!(said.shown[0].message, "the compiler gave up without saying why");
+}
+
+#[test]
+fn the_shipped_program_compiles() {
+    let Ok(source) = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/reference/heat.cu")) else { return };
+    let Some(build) = check(&source) else { return };
+    let Outcome::Compiled(cuda) = &build.outcome else { panic!("{build:?}") };
+    eprintln!("{:?}: {:?}", build.wall, cuda.assembled.kernels);
+    let names: Vec<_> = entries(&cuda.ptx).into_iter().map(|entry| entry.demangled).collect();
+    assert!(names.iter().any(|name| name == "heatStepTiled(float const*, float*, int, float)"), "{names:?}");
 }
