@@ -36,7 +36,7 @@ fn built(source: &str, kernel: &str) -> Built {
         source: Arc::from(source),
         geometry: Arc::new(geometry),
     };
-    Built { runner: CpuRunner::new(program, Path::new(env!("CARGO_BIN_EXE_heat-grader")), 2), _builds: builds }
+    Built { runner: CpuRunner::new(program, Path::new(env!("CARGO_BIN_EXE_heat-grader")), std::env::var("LANES").map_or(2, |l| l.parse().unwrap())), _builds: builds }
 }
 
 fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
@@ -65,5 +65,22 @@ fn words_read_are_those_of_the_hardware_counter() {
         eprintln!("{:?} {:?}", seen.hazards, seen.fault);
         run(&mut built, &trial(2048, 3, Watch::Fast));
         run(&mut built, &trial(512, 50, Watch::Fast));
+    }
+}
+
+#[test]
+#[ignore = "a measurement, not a test"]
+fn speed() {
+    let reference = read("reference/heat.cu");
+    let model = read("fixtures/right/plain/heat.cu");
+    for (source, kernel, steps) in [(&reference, "heatStepGlobal", 1), (&reference, "heatStepTiled", 1), (&model, "heatTwoStep", 2)] {
+        let mut built = built(source, kernel);
+        for (n, launches, watch) in [(512, 20, Watch::Fast), (512, 4, Watch::Count), (260, 4, Watch::Full), (1030, 6, Watch::Full)] {
+            if std::env::var("ONLY").is_ok_and(|only| only != format!("{n}")) { continue; }
+            run(&mut built, &trial(n, 1, watch));
+            let seen = run(&mut built, &trial(n, launches, watch));
+            let cells = ((n - 2) * (n - 2)) as f64 * f64::from(launches) * f64::from(steps);
+            eprintln!("{kernel} {watch:?}: {:.1} ns CPU, {:.1} ns wall a cell-step", seen.cpu_seconds / cells * 1e9, seen.wall_seconds / cells * 1e9);
+        }
     }
 }

@@ -40,6 +40,3 @@ pub const DYNAMIC_SHARED: usize = 233_472;
 
 /// `extern "C" void hg_kernel(const float*, float*, int, float)`, appended to heat.cu by the host build.
 pub type KernelFn = unsafe extern "C" fn(*const f32, *mut f32, i32, f32);
-
-/// Why `hg_trap` was called.
-pub const TRAP: i32 = 0;

@@ -30,16 +30,14 @@ pub enum TouchKind {
     Atomic,
 }
 
-/// Where the running thread stands; what the lane knows.
+/// Where the running thread stands; the lane keeps it up to date.
 #[derive(Clone, Copy)]
 pub struct Standing {
     pub grids: GridMap,
-    pub actor: Actor,
-    /// Flat numbers.
+    /// Flat numbers: x fastest.
     pub block: u32,
     pub thread: usize,
-    /// Start of this lane's shared memory (its thread-local segment), and dynamic shared bytes of the launch.
-    pub segment: usize,
+    /// Dynamic shared bytes of the launch.
     pub dynamic: usize,
     pub n: usize,
 }
@@ -86,12 +84,20 @@ impl Clock {
     }
 }
 
+/// What an access to shared memory came to.
+enum Found {
+    OutOfRange,
+    NeverWritten,
+    Race(Conflict),
+}
+
 /// The checker of one lane.
 pub struct Checker {
     pub watch: Watch,
     object: Arc<ObjectMap>,
-    /// Where the object is loaded.
+    /// Where the object is loaded, and this lane's shared memory: its thread-local segment.
     pub base: usize,
+    segment: usize,
     pub launch: u32,
     hazards: Vec<RawHazard>,
     known: HashMap<(HazardKind, Option<Site>, u8), usize>,
@@ -115,6 +121,7 @@ impl Checker {
         Self {
             watch,
             base,
+            segment: segment.0,
             launch: 0,
             hazards: Vec::new(),
             known: HashMap::new(),
@@ -220,7 +227,7 @@ impl Checker {
     }
 
     /// Settles what waited for the access to happen: `next` is the address of the access that follows, if any.
-    fn settle(&mut self, next: Option<(usize, &Standing)>) {
+    fn settle(&mut self, next: Option<usize>) {
         if let Some(pending) = self.pending_write.take() {
             // SAFETY: the thread has just stored there, so the bytes are mapped.
             let now = unsafe { std::slice::from_raw_parts(pending.address as *const u8, pending.bytes) };
@@ -231,7 +238,7 @@ impl Checker {
             self.note(hazard);
         }
         if let Some(pending) = self.pending_index.take() {
-            let landed = next.and_then(|(address, standing)| self.shared_memory(address, standing));
+            let landed = next.and_then(|address| self.shared_memory(address));
             let memory = landed.unwrap_or(Memory::Local { name: pending.name, index: pending.index });
             self.note(RawHazard {
                 kind: HazardKind::OutOfRange,
@@ -248,8 +255,8 @@ impl Checker {
     }
 
     /// The shared array around an address of this lane's segment; the nearest one before it when it lies between.
-    fn shared_memory(&self, address: usize, standing: &Standing) -> Option<Memory> {
-        let offset = address.wrapping_sub(standing.segment);
+    fn shared_memory(&self, address: usize) -> Option<Memory> {
+        let offset = address.wrapping_sub(self.segment);
         if offset >= self.object.segment_bytes as usize {
             return None;
         }
@@ -260,13 +267,13 @@ impl Checker {
     /// Full check of one access. Returns the bytes to count as read from global memory.
     pub fn touch(&mut self, touch: Touch, standing: &Standing) -> usize {
         if self.pending_write.is_some() || self.pending_index.is_some() {
-            self.settle(Some((touch.address, standing)));
+            self.settle(Some(touch.address));
         }
         if let Some(spot) = standing.grids.spot(touch.address) {
             self.touch_grid(touch, spot, standing);
             return if touch.kind == TouchKind::Write { 0 } else { touch.bytes };
         }
-        let offset = touch.address.wrapping_sub(standing.segment);
+        let offset = touch.address.wrapping_sub(self.segment);
         if offset < self.object.segment_bytes as usize {
             self.touch_shared(touch, offset, standing);
             return 0;
@@ -312,36 +319,36 @@ impl Checker {
     }
 
     fn touch_shared(&mut self, touch: Touch, offset: usize, standing: &Standing) {
-        let Some(symbol) = self.object.shared.iter().rev().find(|symbol| symbol.offset as usize <= offset) else { return };
+        let Some(at) = self.object.shared.iter().rposition(|symbol| symbol.offset as usize <= offset) else { return };
+        let symbol = &self.object.shared[at];
         let bytes = if symbol.dynamic { standing.dynamic } else { symbol.bytes as usize };
         let byte = offset - symbol.offset as usize;
         let inside = byte + touch.bytes <= bytes;
-        if symbol.hidden && inside {
+        if (symbol.hidden && inside) || (inside && self.watch != Watch::Full) {
             return;
         }
-        let memory = Memory::Shared { name: symbol.name.clone(), byte: byte as i64 };
-        if !inside {
-            self.hazard(HazardKind::OutOfRange, memory, touch, standing, None);
-            return;
+        let found = if inside { self.look_up_shared(touch, standing) } else { Some(Found::OutOfRange) };
+        let Some(found) = found else { return };
+        let memory = Memory::Shared { name: self.object.shared[at].name.clone(), byte: byte as i64 };
+        match found {
+            Found::OutOfRange => self.hazard(HazardKind::OutOfRange, memory, touch, standing, None),
+            Found::NeverWritten => self.hazard(HazardKind::NeverWritten, memory, touch, standing, None),
+            Found::Race(conflict) => self.race(conflict, memory, touch, standing),
         }
-        if self.watch != Watch::Full {
-            return;
-        }
+    }
+
+    /// What the shadow of shared memory says of an access inside an array.
+    fn look_up_shared(&mut self, touch: Touch, standing: &Standing) -> Option<Found> {
         // Shared memory begins anew with every block: what came before is no past of it.
         let (code, now) = (self.code(touch), Now { launch: self.clock.block, ..self.clock.now(standing) });
         if touch.kind == TouchKind::Read {
             let report = self.shared.read(touch.address, touch.bytes, code, now);
             if report.written < self.clock.block {
-                self.hazard(HazardKind::NeverWritten, memory, touch, standing, None);
-            } else if let Some(conflict) = report.conflict {
-                self.race(conflict, memory, touch, standing);
+                return Some(Found::NeverWritten);
             }
-            return;
+            return report.conflict.map(Found::Race);
         }
-        let atomic = touch.kind == TouchKind::Atomic;
-        if let Some(conflict) = self.shared.write(touch.address, touch.bytes, code, now, atomic) {
-            self.race(conflict, memory, touch, standing);
-        }
+        self.shared.write(touch.address, touch.bytes, code, now, touch.kind == TouchKind::Atomic).map(Found::Race)
     }
 
     /// A __device__ variable: global memory too. A __constant__ one is not: kernels cannot change it.
@@ -350,7 +357,6 @@ impl Checker {
             return 0;
         }
         if self.watch == Watch::Full {
-            let name = self.object.variable(offset).unwrap_or_default().to_owned();
             let (code, now) = (self.code(touch), self.clock.now(standing));
             let conflict = if !self.device.covers(touch.address, touch.bytes) {
                 None
@@ -360,6 +366,7 @@ impl Checker {
                 self.device.write(touch.address, touch.bytes, code, now, touch.kind == TouchKind::Atomic)
             };
             if let Some(conflict) = conflict {
+                let name = self.object.variable(offset).unwrap_or_default().to_owned();
                 self.race(conflict, Memory::Device { name }, touch, standing);
             }
         }
@@ -379,6 +386,10 @@ impl Checker {
             [flat % x, flat / x % y, flat / x / y]
         };
         Actor { block: split(block, gx, gy), thread: split(thread, bx, by) }
+    }
+
+    fn actor(&self, standing: &Standing) -> Actor {
+        self.actor_of(Access::new(0, standing.block, standing.thread))
     }
 
     fn race(&mut self, conflict: Conflict, memory: Memory, touch: Touch, standing: &Standing) {
@@ -419,7 +430,7 @@ impl Checker {
             store: touch.kind != TouchKind::Read,
             bytes: touch.bytes as u32,
             site: super::lane::site(touch.code, self.base),
-            actor: standing.actor,
+            actor: self.actor(standing),
             other,
             launch: self.launch,
             count: 1,

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::time::Instant;
 
 use super::abi::{SLOTS, Slot};
-use super::checker::{Standing, Touch, TouchKind};
+use super::checker::{Touch, TouchKind};
 use super::lane::{self, Lane};
 use super::raw::RawFault;
 use crate::execute::Watch;
@@ -76,20 +76,8 @@ fn touch(address: usize, bytes: usize, code: usize, kind: TouchKind) {
     if lane.checker.watch == Watch::Fast || lane.stacks().contain(address) || lane.in_exchange(address) {
         return;
     }
-    let standing = standing(lane);
+    let standing = lane.standing;
     lane.bytes_read += lane.checker.touch(Touch { address, bytes, code, kind }, &standing) as u64;
-}
-
-fn standing(lane: &Lane) -> Standing {
-    Standing {
-        grids: lane.grids,
-        actor: lane.actor(),
-        block: lane.block_number(),
-        thread: lane.thread(),
-        segment: lane.variables.segment(),
-        dynamic: lane.geometry().shared as usize,
-        n: lane.arguments.n as usize,
-    }
 }
 
 extern "C" fn read<const BYTES: usize>(address: usize, code: usize) {
@@ -108,8 +96,8 @@ extern "C" fn count<const BYTES: usize>(address: usize, code: usize) {
     }
     // SAFETY: as in `touch`.
     let this = unsafe { &mut *lane };
-    if let Some(spot) = this.grids.spot(address)
-        && this.grids.inside(spot, BYTES)
+    if let Some(spot) = this.standing.grids.spot(address)
+        && this.standing.grids.inside(spot, BYTES)
     {
         this.bytes_read += BYTES as u64;
         return;
@@ -128,7 +116,7 @@ extern "C" fn bound<const BYTES: usize>(address: usize, code: usize) {
     }
     // SAFETY: as in `touch`.
     let this = unsafe { &mut *lane };
-    let grid = this.grids.spot(address).is_some_and(|spot| this.grids.inside(spot, BYTES));
+    let grid = this.standing.grids.spot(address).is_some_and(|spot| this.standing.grids.inside(spot, BYTES));
     if grid || this.variables.in_segment(address) || this.stacks().contain(address) {
         return;
     }
@@ -145,12 +133,12 @@ extern "C" fn write_range(address: usize, bytes: usize, code: usize) {
 
 extern "C" fn sync_threads(line: u32) {
     // SAFETY: called by the running thread on its own stack.
-    unsafe { Lane::arrive(lane::current(), line, 0, 0) };
+    unsafe { Lane::arrive(lane::current(), line) }
 }
 
 extern "C" fn sync_reduce(line: u32, operation: i32, value: i32) -> i32 {
     // SAFETY: as above.
-    unsafe { Lane::arrive(lane::current(), line, operation.clamp(0, 2) as usize, value) }
+    unsafe { Lane::reduce(lane::current(), line, operation.clamp(0, 2) as usize, value) }
 }
 
 extern "C" fn warp_exchange(mask: u32, value: u64, _line: u32) -> *const u64 {

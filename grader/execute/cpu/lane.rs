@@ -11,14 +11,14 @@ use anyhow::Result;
 
 use super::abi::KernelFn;
 use super::arena::GridMap;
-use super::checker::Checker;
+use super::checker::{Checker, Standing};
 use super::copies::Copies;
 use super::object::LaneVariables;
 use super::raw::{RawFault, Site};
 use super::stacks::Stacks;
 use super::switch;
 use super::warp::Warp;
-use crate::execute::Actor;
+use crate::execute::{Actor, Watch};
 use crate::submission::Geometry;
 
 /// Most threads a block can have.
@@ -72,12 +72,10 @@ pub enum BlockEnd {
 
 /// One OS thread's share of a launch.
 pub struct Lane {
-    // Hot: touched at every hook.
-    pub grids: GridMap,
+    /// Where the running thread stands: touched at every hook.
+    pub standing: Standing,
     pub bytes_read: u64,
-    /// Cells of the input grid that were read at least once need not be known; words are enough for the floor.
     pub checker: Checker,
-    current: usize,
     count: usize,
     started: usize,
     live: usize,
@@ -111,10 +109,9 @@ impl Lane {
     pub fn new(kernel: KernelFn, variables: LaneVariables, checker: Checker, grids: GridMap) -> Result<Box<Self>> {
         let thread = || Thread { context: ptr::null_mut(), waits_on: &NEVER, wait_value: 0, stack: 0, index: [0; 4] };
         Ok(Box::new(Self {
-            grids,
+            standing: Standing { grids, block: 0, thread: 0, dynamic: 0, n: 0 },
             bytes_read: 0,
             checker,
-            current: 0,
             count: 0,
             started: 0,
             live: 0,
@@ -145,7 +142,7 @@ impl Lane {
     pub fn begin_launch(&mut self, geometry: Geometry, arguments: Arguments, grids: GridMap) {
         self.geometry = geometry;
         self.arguments = arguments;
-        self.grids = grids;
+        self.standing = Standing { grids, block: 0, thread: 0, dynamic: geometry.shared as usize, n: arguments.n as usize };
         let [x, y, z] = geometry.block;
         self.count = (x * y * z) as usize;
         for (flat, thread) in self.threads.iter_mut().take(self.count).enumerate() {
@@ -158,6 +155,7 @@ impl Lane {
     /// Runs one block from start to end.
     pub fn run_block(&mut self, block: [u32; 3]) -> BlockEnd {
         self.block = block;
+        self.standing.block = self.block_number();
         self.variables.set_block(block);
         self.variables.poison_shared(self.geometry.shared);
         self.barrier.arrived = 0;
@@ -182,18 +180,8 @@ impl Lane {
         self.end
     }
 
-    /// The thread that runs now.
-    pub fn thread(&self) -> usize {
-        self.current
-    }
-
-    /// Threads of the block.
-    pub fn threads_in_block(&self) -> usize {
-        self.count
-    }
-
     pub fn actor(&self) -> Actor {
-        self.actor_of(self.current)
+        self.actor_of(self.standing.thread)
     }
 
     pub fn actor_of(&self, thread: usize) -> Actor {
@@ -202,13 +190,9 @@ impl Lane {
     }
 
     /// Blocks of the grid before this one, x fastest.
-    pub fn block_number(&self) -> u32 {
+    fn block_number(&self) -> u32 {
         let [x, y, _] = self.geometry.grid;
         self.block[0] + x.wrapping_mul(self.block[1] + y.wrapping_mul(self.block[2]))
-    }
-
-    pub fn geometry(&self) -> Geometry {
-        self.geometry
     }
 
     pub fn stacks(&self) -> &Stacks {
@@ -219,12 +203,12 @@ impl Lane {
     pub fn copies(&mut self) -> &mut Copies {
         self.copies_used = true;
         self.copies.resize_with(MAX_THREADS, Copies::default);
-        &mut self.copies[self.current]
+        &mut self.copies[self.standing.thread]
     }
 
     /// Whether an address lies in the values of a warp operation, which the CUDA headers read.
     pub fn in_exchange(&self, address: usize) -> bool {
-        self.warps[self.current / 32].holds(address)
+        self.warps[self.standing.thread / 32].holds(address)
     }
 
     /// Whether a block is running on this lane.
@@ -233,7 +217,7 @@ impl Lane {
     }
 
     fn set_current(&mut self, thread: usize) {
-        self.current = thread;
+        self.standing.thread = thread;
         self.variables.set_thread(self.threads[thread].index);
     }
 
@@ -242,18 +226,19 @@ impl Lane {
         let (stack, top) = self.stacks.take();
         self.set_current(self.started);
         self.started += 1;
-        self.threads[self.current].stack = stack;
+        self.threads[self.standing.thread].stack = stack;
         // SAFETY: the stack was free and is large enough for the first frame.
         unsafe { switch::prepare(top, thread_main) }
     }
 
     /// Chooses who goes on: a thread not started yet, else the next one in order that need not wait. `None` when there
     /// is nobody.
+    #[inline(always)]
     fn choose(&mut self) -> Option<*mut u8> {
         if self.started < self.count {
             return Some(self.start_next());
         }
-        let mut next = self.current;
+        let mut next = self.standing.thread;
         for _ in 0..self.count {
             next += 1;
             if next == self.count {
@@ -264,20 +249,37 @@ impl Lane {
             if unsafe { *thread.waits_on } != thread.wait_value {
                 let context = thread.context;
                 self.set_current(next);
+                self.prefetch(next + 1);
                 return Some(context);
             }
         }
         None
     }
 
+    /// Asks for the frames of the thread that will most likely go on after this one: a block's stacks together are larger
+    /// than the first-level cache.
+    #[inline(always)]
+    fn prefetch(&self, thread: usize) {
+        if let Some(thread) = self.threads.get(thread) {
+            // SAFETY: a prefetch of any address is harmless.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                for line in 0..4 {
+                    _mm_prefetch::<_MM_HINT_T0>(thread.context.wrapping_add(line * 64).cast());
+                }
+            }
+        }
+    }
+
     /// Lets the running thread wait until `*counter` leaves `value`.
     ///
     /// # Safety
     /// Called on the running thread's own stack; `counter` outlives the block.
-    pub unsafe fn wait(lane: *mut Self, counter: *const u32, value: u32) {
+    #[inline(always)]
+    unsafe fn wait(lane: *mut Self, counter: *const u32, value: u32) {
         // SAFETY: one OS thread owns the lane; no reference to it is held across the switch.
         unsafe {
-            let waiting = (*lane).current;
+            let waiting = (*lane).standing.thread;
             let thread = &raw mut (&mut (*lane).threads)[waiting];
             (*thread).waits_on = counter;
             (*thread).wait_value = value;
@@ -305,39 +307,58 @@ impl Lane {
         unreachable!("an abandoned coroutine was resumed")
     }
 
-    /// `__syncthreads` and kin: the running thread arrives at the barrier on `line` with a value, waits for the others,
-    /// and gets what `operation` (0 count, 1 and, 2 or) made of all values.
+    /// `__syncthreads` on `line`: the running thread waits for the others.
     ///
     /// # Safety
     /// Called on the running thread's own stack.
-    pub unsafe fn arrive(lane: *mut Self, line: u32, operation: usize, value: i32) -> i32 {
+    #[inline(always)]
+    pub unsafe fn arrive(lane: *mut Self, line: u32) {
         // SAFETY: one OS thread owns the lane; references end before the switch inside `wait`.
         unsafe {
             let this = &mut *lane;
             let phase = this.barrier.phase;
-            match this.barrier.first {
-                None => this.barrier.first = Some((line, this.current)),
-                Some((first, thread)) if first != line => {
-                    let (here, there) = (this.actor(), this.actor_of(thread));
-                    this.checker.barrier_divergence(here, line, there, first);
-                }
-                Some(_) => {}
+            if this.checker.watch == Watch::Full {
+                this.note_arrival(line);
             }
-            let reduced = &mut this.barrier.reduced[phase as usize & 1];
-            reduced[0] += i32::from(value != 0);
-            reduced[1] &= i32::from(value != 0);
-            reduced[2] |= i32::from(value != 0);
             this.barrier.arrived += 1;
-            this.release_if_complete();
+            if this.barrier.arrived >= this.live {
+                this.release();
+            }
             Self::wait(lane, &raw const (*lane).barrier.phase, phase);
-            (*lane).barrier.reduced[phase as usize & 1][operation]
         }
     }
 
-    fn release_if_complete(&mut self) {
-        if self.barrier.arrived == 0 || self.barrier.arrived < self.live {
-            return;
+    /// `__syncthreads_count`, `_and`, `_or` (operation 0, 1, 2): also brings a value, and gets what became of all values.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    pub unsafe fn reduce(lane: *mut Self, line: u32, operation: usize, value: i32) -> i32 {
+        // SAFETY: as for `arrive`.
+        unsafe {
+            let set = (*lane).barrier.phase as usize & 1;
+            let reduced = &mut (&mut (*lane).barrier.reduced)[set];
+            reduced[0] += i32::from(value != 0);
+            reduced[1] &= i32::from(value != 0);
+            reduced[2] |= i32::from(value != 0);
+            Self::arrive(lane, line);
+            (&(*lane).barrier.reduced)[set][operation]
         }
+    }
+
+    /// Compares this arrival's barrier with the first one's.
+    fn note_arrival(&mut self, line: u32) {
+        match self.barrier.first {
+            None => self.barrier.first = Some((line, self.standing.thread)),
+            Some((first, thread)) if first != line => {
+                let (here, there) = (self.actor(), self.actor_of(thread));
+                self.checker.barrier_divergence(here, line, there, first);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Everybody has arrived, or returned: opens the barrier.
+    fn release(&mut self) {
         if self.live < self.count
             && let Some((line, thread)) = self.barrier.first
         {
@@ -359,7 +380,7 @@ impl Lane {
         // SAFETY: as for `arrive`.
         unsafe {
             let this = &mut *lane;
-            let (warp, lane_bit) = (this.current / 32, this.current % 32);
+            let (warp, lane_bit) = (this.standing.thread / 32, this.standing.thread % 32);
             let existing = this.existing_mask(warp);
             let ticket = this.warps[warp].arrive(lane_bit, mask, value, existing);
             if ticket.complete {
@@ -378,19 +399,21 @@ impl Lane {
 
     /// Lanes of the running thread's warp that have not returned.
     pub fn active_mask(&self) -> u32 {
-        let warp = self.current / 32;
+        let warp = self.standing.thread / 32;
         self.existing_mask(warp) & !self.warps[warp].returned()
     }
 
     /// The running thread returned from the kernel.
+    #[inline(always)]
     fn retire(&mut self) {
-        let (warp, lane_bit) = (self.current / 32, self.current % 32);
-        self.threads[self.current].waits_on = &NEVER;
-        self.threads[self.current].wait_value = NEVER;
+        let (warp, lane_bit) = (self.standing.thread / 32, self.standing.thread % 32);
+        self.threads[self.standing.thread].waits_on = &NEVER;
+        self.threads[self.standing.thread].wait_value = NEVER;
         self.live -= 1;
-        self.release_if_complete();
-        let existing = self.existing_mask(warp);
-        self.warps[warp].retire(lane_bit, existing);
+        if self.barrier.arrived > 0 && self.barrier.arrived >= self.live {
+            self.release();
+        }
+        self.warps[warp].retire(lane_bit);
     }
 }
 
@@ -400,22 +423,23 @@ const REDUCE_START: [i32; 3] = [0, 1, 0];
 /// must go on.
 unsafe extern "C" fn thread_main() -> ! {
     let lane = current();
+    // SAFETY: as below; neither changes within a launch.
+    let (kernel, arguments) = unsafe { ((*lane).kernel, (*lane).arguments) };
     loop {
         // SAFETY: the lane outlives its coroutines and only this OS thread touches it; no reference is held while the
         // kernel runs or across a switch.
         unsafe {
-            let (kernel, arguments) = ((*lane).kernel, (*lane).arguments);
             kernel(arguments.input, arguments.output, arguments.n, arguments.r);
             (*lane).retire();
             let this = &mut *lane;
             if this.started < this.count {
-                let stack = this.threads[this.current].stack;
+                let stack = this.threads[this.standing.thread].stack;
                 this.set_current(this.started);
                 this.started += 1;
-                this.threads[this.current].stack = stack;
+                this.threads[this.standing.thread].stack = stack;
                 continue;
             }
-            let stack = this.threads[this.current].stack;
+            let stack = this.threads[this.standing.thread].stack;
             if this.live == 0 {
                 this.stacks.give(stack);
                 Lane::stop(lane, BlockEnd::Done);

@@ -58,7 +58,8 @@ impl Warp {
     }
 
     /// `lane` returned from the kernel: nobody waits for it any more.
-    pub fn retire(&mut self, lane: usize, _existing: u32) {
+    #[inline(always)]
+    pub fn retire(&mut self, lane: usize) {
         self.returned |= 1 << lane;
         for group in &mut self.groups {
             group.finish_if_complete(self.returned);
