@@ -279,20 +279,22 @@ impl<'a> Case<'a> {
         reference: &Observation,
     ) -> anyhow::Result<Step> {
         let before = bracket.start_launch();
+        let mut last_right = None;
         let mut reproduced = false;
         for run in bracket.keep() {
             let grid = submission.grid_after(run).context("a kept grid is missing")?;
             let difference = self.compare(self.reference_grid(reference, run)?, grid, run)?;
-            let launch = before + run;
             if let Some(cell) = difference.first() {
-                bracket.set_wrong(launch, cell);
-                self.outcome.note(launch, &difference);
+                bracket.set_wrong(before + run, cell);
+                self.outcome.note(before + run, &difference);
                 reproduced = true;
                 break;
             }
-            if bracket.wrong.is_some_and(|(wrong, _)| launch < wrong) {
-                bracket.right = (launch, Arc::new(grid.clone()));
-            }
+            last_right = Some((before + run, grid));
+        }
+        // A run in which the fault does not show says nothing about the run in which it did.
+        if let Some((launch, grid)) = last_right.filter(|_| reproduced) {
+            bracket.right = (launch, Arc::new(grid.clone()));
         }
         match (reproduced, bracket.start) {
             (true, Start::LastRight) => Ok(self.place(bracket)),

@@ -58,21 +58,19 @@ fn wrong_interior(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
 fn extent(exercise: &Exercise, outcome: &Outcome, wrong: &Wrong) -> String {
     let cells = &wrong.cells;
     let of = words::grouped(Exercise::interior_cells(outcome.planned.n));
-    let size = if cells.not_finite == cells.count {
-        "all of them NaN or infinite".to_owned()
-    } else {
-        // The tolerance for |u| = 1: the scale that a learner can compare with.
-        let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
-        format!("by up to {} (rounding explains about {tolerance} a launch)", words::small(cells.largest))
+    // The tolerance for |u| = 1: the scale that a learner can compare with.
+    let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
+    let by = format!("by up to {} (rounding explains about {tolerance} a launch)", words::small(cells.largest));
+    let size = match cells.not_finite {
+        0 => by,
+        bad if bad == cells.count => "NaN or infinite".to_owned(),
+        bad => format!("{} of them NaN or infinite, the others {by}", words::grouped(bad)),
     };
-    format!(
-        "{} of {of} interior cells are wrong, {size}: rows {} to {}, columns {} to {}.",
-        words::grouped(cells.count),
-        cells.rows.0,
-        cells.rows.1,
-        cells.columns.0,
-        cells.columns.1
-    )
+    if cells.count == 1 {
+        return format!("It is the only one of {of} interior cells: {size}.");
+    }
+    let (rows, columns) = (words::span("row", cells.rows), words::span("column", cells.columns));
+    format!("{} of {of} interior cells are wrong, in {rows}, {columns}: {size}.", words::grouped(cells.count))
 }
 
 /// Who wrote the first wrong cell, where that is known.

@@ -27,6 +27,11 @@ pub fn small(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value) { format!("{value:.6}") } else { format!("{value:.2e}") }
 }
 
+/// `rows 3 to 98`, or `row 3`.
+pub fn span(noun: &str, (from, to): (usize, usize)) -> String {
+    if from == to { format!("{noun} {from}") } else { format!("{noun}s {from} to {to}") }
+}
+
 /// `heat.cu:57`, or nothing known.
 pub fn place(place: Option<Place>) -> String {
     place.map_or_else(|| "heat.cu".to_owned(), |place| format!("heat.cu:{}", place.line))
