@@ -135,9 +135,12 @@ fn nvcc(offline: bool, pip: State) -> Finding {
             };
             Finding::found(Subject::Nvcc, format!("{} {origin}: {}", toolkit.version, toolkit.nvcc.display()))
         }
-        Lookup::Missing { reason, .. } if !offline && pip == State::Found => {
-            Finding::new(Subject::Nvcc, State::Degraded, reason, "the first check or grade fetches one with pip (104.5 MB, once)")
-        }
+        Lookup::Missing { reason, .. } if !offline && pip == State::Found => Finding::new(
+            Subject::Nvcc,
+            State::Degraded,
+            reason,
+            "the first check or grade fetches one with pip (104.5 MB, once)",
+        ),
         Lookup::Missing { reason, remedy } => {
             let effect = format!("check cannot say whether a file is CUDA, and grade gives ungraded; {remedy}");
             Finding::new(Subject::Nvcc, State::Missing, reason, effect)
@@ -158,7 +161,12 @@ fn pip() -> Finding {
         }
         _ => {
             let detail = format!("{} has no pip", python.display());
-            Finding::new(Subject::Pip, State::Missing, detail, format!("{effect} (Debian, Ubuntu: apt install python3-pip)"))
+            Finding::new(
+                Subject::Pip,
+                State::Missing,
+                detail,
+                format!("{effect} (Debian, Ubuntu: apt install python3-pip)"),
+            )
         }
     }
 }
@@ -177,7 +185,9 @@ fn host_compiler() -> Finding {
 fn gpu() -> Finding {
     let effect = "the cpu engine grades; the time check is skipped";
     match ask_driver() {
-        Ok(devices) if devices.is_empty() => Finding::new(Subject::Gpu, State::Missing, "the driver sees no GPU", effect),
+        Ok(devices) if devices.is_empty() => {
+            Finding::new(Subject::Gpu, State::Missing, "the driver sees no GPU", effect)
+        }
         Ok(devices) => Finding::found(Subject::Gpu, devices.join(", ")),
         Err(reason) => Finding::new(Subject::Gpu, State::Missing, reason, effect),
     }
@@ -220,7 +230,9 @@ impl<'a> Driver<'a> {
     }
 
     fn devices(&self) -> Result<Vec<String>, String> {
-        let refused = |status: Status| if status == 0 { Ok(()) } else { Err(format!("the CUDA driver answers with error {status}")) };
+        let refused = |status: Status| {
+            if status == 0 { Ok(()) } else { Err(format!("the CUDA driver answers with error {status}")) }
+        };
         // SAFETY: cuInit takes no pointer; 0 is its only valid argument.
         refused(unsafe { (self.init)(0) })?;
         let (mut version, mut count) = (0, 0);
@@ -255,7 +267,12 @@ impl<'a> Driver<'a> {
 
 fn landlock() -> Finding {
     match landlock::abi() {
-        0 => Finding::new(Subject::Landlock, State::Missing, "not offered by this kernel", "learners' code can read this user's files: grade strangers' work in a container"),
+        0 => Finding::new(
+            Subject::Landlock,
+            State::Missing,
+            "not offered by this kernel",
+            "learners' code can read this user's files: grade strangers' work in a container",
+        ),
         abi => Finding::found(Subject::Landlock, format!("ABI {abi}")),
     }
 }
@@ -265,7 +282,12 @@ fn seccomp() -> Finding {
     if offered.contains("errno") {
         Finding::found(Subject::Seccomp, "filters are offered")
     } else {
-        Finding::new(Subject::Seccomp, State::Missing, "filters are not offered by this kernel", "learners' code can make any system call")
+        Finding::new(
+            Subject::Seccomp,
+            State::Missing,
+            "filters are not offered by this kernel",
+            "learners' code can make any system call",
+        )
     }
 }
 
@@ -300,19 +322,31 @@ fn cache() -> Finding {
     if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok() {
         Finding::found(Subject::Cache, format!("{shown} ({free} free)"))
     } else {
-        Finding::new(Subject::Cache, State::Degraded, format!("{shown} cannot be written"), "nothing can be fetched; set HEAT_GRADER_CACHE")
+        Finding::new(
+            Subject::Cache,
+            State::Degraded,
+            format!("{shown} cannot be written"),
+            "nothing can be fetched; set HEAT_GRADER_CACHE",
+        )
     }
 }
 
 fn machine() -> Finding {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = |name: &str| memory.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
+    let kib = |name: &str| {
+        memory.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok())
+    };
     let total = kib("MemTotal:").unwrap_or(0) >> 20;
     let free = kib("MemAvailable:").unwrap_or(0) >> 10;
     let detail = format!("{cores} cores, {total} GiB of memory ({free} MiB available)");
     if free < 1024 {
-        return Finding::new(Subject::Machine, State::Degraded, detail, "a compiler may run out of memory, which gives ungraded");
+        return Finding::new(
+            Subject::Machine,
+            State::Degraded,
+            detail,
+            "a compiler may run out of memory, which gives ungraded",
+        );
     }
     Finding::found(Subject::Machine, detail)
 }

@@ -139,15 +139,17 @@ pub fn plain(text: &str, most: usize) -> String {
 
 /// Absolute paths cut down to their last component.
 pub fn without_folders(text: &str) -> String {
-    static PATH: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r#"(^|[\s"'`(<:=,\[‘])/(?:[^\s"'`()<>:,;\[\]’/]*/)+([^\s"'`()<>:,;\[\]/’]*)"#)
-    });
+    static PATH: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r#"(^|[\s"'`(<:=,\[‘])/(?:[^\s"'`()<>:,;\[\]’/]*/)+([^\s"'`()<>:,;\[\]/’]*)"#));
     PATH.replace_all(text, "$1$2").into_owned()
 }
 
 /// A C++ symbol as people write it: `_Z4stepPKfPfif` is `step(float const*, float*, int, float)`.
 pub fn demangle(symbol: &str) -> String {
-    cpp_demangle::Symbol::new(symbol).ok().and_then(|parsed| parsed.demangle().ok()).unwrap_or_else(|| symbol.to_owned())
+    cpp_demangle::Symbol::new(symbol)
+        .ok()
+        .and_then(|parsed| parsed.demangle().ok())
+        .unwrap_or_else(|| symbol.to_owned())
 }
 
 /// Compiles a pattern of this crate's own.
@@ -164,9 +166,11 @@ static GNU: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^([^:\s][^:]*):(\d+):(?:(\d+):)? (?:fatal |internal compiler )?(error|Error|warning|Warning|note): (.*)$")
 });
 /// `ptxas heat.ptx, line 12; error   : message`, `nvcc fatal   : message`
-static DRIVER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(ptxas|nvcc|nvlink)\b[^:]*?(error|fatal|warning) *: (.*)$"));
+static DRIVER: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(ptxas|nvcc|nvlink)\b[^:]*?(error|fatal|warning) *: (.*)$"));
 /// A link that failed: the one message of the linker that learners meet.
-static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| pattern(r"(undefined reference to .*|multiple definition of .*)$"));
+static UNDEFINED: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(undefined reference to .*|multiple definition of .*)$"));
 /// `at line 14`, `at line 14 of heat.cu`: where a template was used (EDG).
 static USED_AT: LazyLock<Regex> = LazyLock::new(|| pattern(r"at line (\d+)(?: of (\S+))?$"));
 /// `heat.cu:14:3:   required from here`, `from heat.cu:3:` (g++)
@@ -296,7 +300,8 @@ impl<'a> Reader<'a> {
 
     /// The line of heat.cu that includes a file of this name.
     fn includer_of(&self, name: &str) -> Option<u32> {
-        let includes = |line: &str| line.trim_start().starts_with('#') && line.contains("include") && line.contains(name);
+        let includes =
+            |line: &str| line.trim_start().starts_with('#') && line.contains("include") && line.contains(name);
         let index = self.source.iter().position(|line| includes(line))?;
         u32::try_from(index + 1).ok()
     }
@@ -321,6 +326,11 @@ fn readable_ptxas(text: &str) -> String {
     static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"'(_Z\w+)'"));
     static HEX: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b0x([0-9a-fA-F]{1,15})\b"));
     let named = NAME.replace_all(text, |found: &Captures<'_>| format!("'{}'", demangle(&found[1])));
-    let decimal = |found: &Captures<'_>| u64::from_str_radix(&found[1], 16).map_or(found[0].to_owned(), |n| n.to_string());
+    let decimal =
+        |found: &Captures<'_>| u64::from_str_radix(&found[1], 16).map_or(found[0].to_owned(), |n| n.to_string());
     HEX.replace_all(&named, decimal).into_owned()
 }
+
+#[cfg(test)]
+#[path = "../tests/compile_diagnostics.rs"]
+mod tests;

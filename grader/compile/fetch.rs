@@ -88,7 +88,8 @@ pub fn fetch(cache: &Cache, python: Option<&Path>) -> Result<Toolkit, Failure> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err(Failure::new("there is none to fetch for this processor", "grade on Linux, x86-64"));
     }
-    let python = python.ok_or_else(|| Failure::new("there is no python3 to fetch it with", "install python3 with pip"))?;
+    let python =
+        python.ok_or_else(|| Failure::new("there is no python3 to fetch it with", "install python3 with pip"))?;
     let _lock = lock(&cache.folder).map_err(|error| {
         let reason = format!("the cache folder {} cannot be used: {error:#}", cache.folder.display());
         Failure::new(reason, "set HEAT_GRADER_CACHE to a folder that can be written")
@@ -162,7 +163,12 @@ fn pip(python: &Path, folder: &Path) -> Tool {
         file_size: None,
         output: 256 << 10,
     };
-    let quiet = [("PIP_USER", "0"), ("PIP_REQUIRE_VIRTUALENV", "0"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1"), ("PIP_NO_INPUT", "1")];
+    let quiet = [
+        ("PIP_USER", "0"),
+        ("PIP_REQUIRE_VIRTUALENV", "0"),
+        ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+        ("PIP_NO_INPUT", "1"),
+    ];
     let tool = Tool::new(python, folder).inherit_environment().limits(limits);
     quiet.into_iter().fold(tool, |tool, (name, value)| tool.env(name, value)).args(["-m", "pip"])
 }
@@ -251,7 +257,15 @@ fn refusal(finished: &Finished) -> Failure {
         Failure::new("the files offered are not the pinned ones (hash mismatch)", "try again on another network")
     } else if has(&["No space left", "Disk quota exceeded"]) {
         Failure::new("the disk is full", "free some space or set HEAT_GRADER_CACHE to another folder")
-    } else if has(&["ConnectionError", "NewConnectionError", "Temporary failure", "timed out", "ProxyError", "Max retries", "SSLError"]) {
+    } else if has(&[
+        "ConnectionError",
+        "NewConnectionError",
+        "Temporary failure",
+        "timed out",
+        "ProxyError",
+        "Max retries",
+        "SSLError",
+    ]) {
         Failure::new("the Python package index could not be reached", "connect this machine to the network")
     } else if has(&["No matching distribution", "is not a supported wheel"]) {
         Failure::new("the package index offers none that this python3 takes", "use a newer python3 and pip")
@@ -262,6 +276,7 @@ fn refusal(finished: &Finished) -> Failure {
 
 fn last_error(said: &str) -> String {
     static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\w+://\S+|host='[^']*'"));
-    let line = said.lines().rev().find(|line| line.contains("ERROR") || line.contains("Error")).or(said.lines().next_back());
+    let line =
+        said.lines().rev().find(|line| line.contains("ERROR") || line.contains("Error")).or(said.lines().next_back());
     plain(&ADDRESS.replace_all(line.unwrap_or("nothing"), "(address)"), 200)
 }

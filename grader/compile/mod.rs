@@ -5,7 +5,9 @@
 
 pub mod diagnostics;
 pub mod fetch;
+pub mod host;
 pub mod landlock;
 pub mod nvcc;
 pub mod process;
+mod rewrite;
 pub mod toolkit;

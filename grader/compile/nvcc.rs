@@ -37,7 +37,10 @@ pub enum Outcome<T> {
     Rejected(Diagnostics),
     /// The text made the compiler use up a limit. All but [`Limit::Wall`] are the text's doing for certain; a busy
     /// machine can pass the wall limit with an honest text.
-    LimitHit { limit: Limit, sentence: String },
+    LimitHit {
+        limit: Limit,
+        sentence: String,
+    },
 }
 
 /// A text that is CUDA.
@@ -111,7 +114,9 @@ fn compile_and_assemble(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arc
     let mut warnings = compiled.warnings;
     let ptx = match compiled.outcome {
         Outcome::Compiled(ptx) => ptx,
-        Outcome::Rejected(said) => return Ok(Build { outcome: Outcome::Rejected(said), warnings, wall: started.elapsed() }),
+        Outcome::Rejected(said) => {
+            return Ok(Build { outcome: Outcome::Rejected(said), warnings, wall: started.elapsed() });
+        }
         Outcome::LimitHit { limit, sentence } => {
             return Ok(Build { outcome: Outcome::LimitHit { limit, sentence }, warnings, wall: started.elapsed() });
         }
@@ -179,7 +184,7 @@ fn nearest_arch(toolkit: &Toolkit, folder: &Path, arch: u32) -> Result<u32> {
 }
 
 /// Tells the text's faults from the machine's.
-fn judge<T>(finished: &Finished, source: &str, folder: &Path, product: impl FnOnce() -> Result<T>) -> Result<Build<T>> {
+pub(super) fn judge<T>(finished: &Finished, source: &str, folder: &Path, product: impl FnOnce() -> Result<T>) -> Result<Build<T>> {
     let output = format!("{}\n{}", finished.stdout, finished.stderr);
     let (mut errors, warnings) = diagnostics::parse(&output, source, folder);
     let outcome = if finished.success() {
@@ -205,7 +210,9 @@ fn own_words(output: &str) -> impl Iterator<Item = &str> {
 /// A compiler driver tells in words what ended its children.
 fn limit_in_words(output: &str) -> Option<Limit> {
     static MEMORY: LazyLock<Regex> = LazyLock::new(|| {
-        pattern("catastrophic error: out of memory|out of memory allocating|virtual memory exhausted|std::bad_alloc|Memory allocation failure")
+        pattern(
+            "catastrophic error: out of memory|out of memory allocating|virtual memory exhausted|std::bad_alloc|Memory allocation failure",
+        )
     });
     static CPU: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)CPU time limit exceeded"));
     static FILE: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)file size limit exceeded|File too large"));
@@ -215,7 +222,9 @@ fn limit_in_words(output: &str) -> Option<Limit> {
 
 fn sentence(limit: Limit) -> &'static str {
     match limit {
-        Limit::Cpu => "compiling this file takes more than 20 seconds of CPU time: look for templates or constants that multiply",
+        Limit::Cpu => {
+            "compiling this file takes more than 20 seconds of CPU time: look for templates or constants that multiply"
+        }
         Limit::Memory => "compiling this file takes more than 4 GiB of memory: look for templates that multiply",
         Limit::FileSize => "compiling this file makes a file larger than 64 MiB",
         Limit::Wall => "compiling this file took more than 60 seconds",
@@ -223,7 +232,8 @@ fn sentence(limit: Limit) -> &'static str {
 }
 
 fn machine_fault(finished: &Finished, output: &str) -> Option<String> {
-    const WORDS: [&str; 4] = ["No space left on device", "Disk quota exceeded", "Input/output error", "died due to signal 9"];
+    const WORDS: [&str; 4] =
+        ["No space left on device", "Disk quota exceeded", "Input/output error", "died due to signal 9"];
     let line = own_words(output).find(|line| WORDS.iter().any(|word| line.contains(word)));
     match (line, finished.signal) {
         (Some(line), _) => Some(format!("a compiler failed: {}", plain(line, 200))),
@@ -235,7 +245,8 @@ fn machine_fault(finished: &Finished, output: &str) -> Option<String> {
 /// For a tool that failed without naming an error: its own last words, if it has any.
 fn without_place(output: &str) -> Diagnostic {
     const NAMES: [&str; 8] = ["nvcc", "g++", "cc1plus", "cicc", "ptxas", "cudafe++", "collect2", "as"];
-    let speaks = |line: &&str| NAMES.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])));
+    let speaks =
+        |line: &&str| NAMES.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])));
     let words = own_words(output).filter(speaks).last().unwrap_or("the compiler gave up without saying why");
     let message = plain(&diagnostics::without_folders(words), 200);
     Diagnostic { severity: Severity::Error, line: None, column: None, message, source_line: None, tool: Speaker::Nvcc }
@@ -245,7 +256,12 @@ fn without_place(output: &str) -> Diagnostic {
 pub fn entries(ptx: &str) -> Vec<Entry> {
     static ENTRY: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?"));
     static PARAM: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.param\b[^,]*?\.([busf]\d+)\b[^,\[]*(\[\d+\])?"));
-    let params = |list: &str| PARAM.captures_iter(list).map(|found| format!("{}{}", &found[1], found.get(2).map_or("", |size| size.as_str()))).collect();
+    let params = |list: &str| {
+        PARAM
+            .captures_iter(list)
+            .map(|found| format!("{}{}", &found[1], found.get(2).map_or("", |size| size.as_str())))
+            .collect()
+    };
     let entry = |found: regex::Captures<'_>| Entry {
         mangled: found[1].to_owned(),
         demangled: demangle(&found[1]),
@@ -257,9 +273,8 @@ pub fn entries(ptx: &str) -> Vec<Entry> {
 /// Reads `ptxas -v`.
 fn kernel_uses(said: &str) -> Vec<KernelUse> {
     static START: LazyLock<Regex> = LazyLock::new(|| pattern(r"Compiling entry function '([^']+)'"));
-    static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-    });
+    static FRAME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"));
     static USED: LazyLock<Regex> = LazyLock::new(|| pattern(r"Used (\d+) registers(?:.*?(\d+)(?:\+\d+)? bytes smem)?"));
     let number = |text: Option<regex::Match<'_>>| text.and_then(|text| text.as_str().parse().ok()).unwrap_or(0);
     let mut kernels: Vec<KernelUse> = Vec::new();
@@ -267,10 +282,15 @@ fn kernel_uses(said: &str) -> Vec<KernelUse> {
         if let Some(found) = START.captures(line) {
             kernels.push(KernelUse { name: found[1].to_owned(), ..KernelUse::default() });
         } else if let (Some(found), Some(kernel)) = (FRAME.captures(line), kernels.last_mut()) {
-            (kernel.stack, kernel.spill_stores, kernel.spill_loads) = (number(found.get(1)), number(found.get(2)), number(found.get(3)));
+            (kernel.stack, kernel.spill_stores, kernel.spill_loads) =
+                (number(found.get(1)), number(found.get(2)), number(found.get(3)));
         } else if let (Some(found), Some(kernel)) = (USED.captures(line), kernels.last_mut()) {
             (kernel.registers, kernel.shared) = (number(found.get(1)), number(found.get(2)));
         }
     }
     kernels
 }
+
+#[cfg(test)]
+#[path = "../tests/compile_nvcc.rs"]
+mod tests;

@@ -391,3 +391,7 @@ impl<P: Read + AsFd> Stream<P> {
         self.truncated |= room < bytes.len();
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/compile_process.rs"]
+mod tests;

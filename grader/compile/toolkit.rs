@@ -15,7 +15,10 @@ use super::process::{self, Finished, Tool, find_program, is_executable};
 pub enum Lookup<T> {
     Found(T),
     /// Why there is none, and what the reader can do: two sentences without a full stop.
-    Missing { reason: String, remedy: String },
+    Missing {
+        reason: String,
+        remedy: String,
+    },
 }
 
 impl<T> Lookup<T> {
@@ -96,13 +99,19 @@ pub fn find_toolkit_in(places: &Places, offline: bool) -> Lookup<Toolkit> {
     }
     let Some(cache) = &places.cache else {
         refused.push("there is no home folder to keep a fetched one in".into());
-        return Lookup::Missing { reason: no_nvcc(&refused), remedy: "set HEAT_GRADER_CACHE to a folder, or install the CUDA toolkit".into() };
+        return Lookup::Missing {
+            reason: no_nvcc(&refused),
+            remedy: "set HEAT_GRADER_CACHE to a folder, or install the CUDA toolkit".into(),
+        };
     };
     if let Some(toolkit) = cache.toolkit() {
         return Lookup::Found(toolkit);
     }
     if offline {
-        return Lookup::Missing { reason: no_nvcc(&refused), remedy: "run once without --offline to fetch one, or install the CUDA toolkit".into() };
+        return Lookup::Missing {
+            reason: no_nvcc(&refused),
+            remedy: "run once without --offline to fetch one, or install the CUDA toolkit".into(),
+        };
     }
     match fetch::fetch(cache, find_program("python3").as_deref()) {
         Ok(toolkit) => Lookup::Found(toolkit),
@@ -133,7 +142,8 @@ impl Toolkit {
         }
         let bin = nvcc.parent().unwrap_or(Path::new("/"));
         let beside = Some(bin.join("ptxas")).filter(|ptxas| is_executable(ptxas));
-        let ptxas = beside.or_else(|| find_program("ptxas")).ok_or_else(|| format!("{named} has no ptxas beside it"))?;
+        let ptxas =
+            beside.or_else(|| find_program("ptxas")).ok_or_else(|| format!("{named} has no ptxas beside it"))?;
         let root = bin.parent().unwrap_or(bin).to_owned();
         Ok(Self { nvcc, ptxas, root, version, origin })
     }
@@ -168,7 +178,8 @@ fn host_compiler_at(gxx: &Path) -> Result<HostCompiler, String> {
     let named = gxx.display();
     let answer = ask(gxx, &["-dumpfullversion", "-dumpversion"])?;
     let version = answer.stdout.trim().to_owned();
-    let major: u32 = version.split('.').next().and_then(|number| number.parse().ok()).ok_or(format!("{named} tells no version"))?;
+    let major: u32 =
+        version.split('.').next().and_then(|number| number.parse().ok()).ok_or(format!("{named} tells no version"))?;
     // Clang answers to the name g++ on some systems, and calls itself 4.2.1 here.
     if major < OLDEST_GXX {
         return Err(format!("{named} is version {version}, and g++ {OLDEST_GXX} or later is needed"));
@@ -207,7 +218,16 @@ fn install_folder(program: &Path) -> PathBuf {
 /// What any compiler needs, and nothing of the users'.
 fn system_folders() -> Vec<PathBuf> {
     const FOLDERS: [&str; 10] = [
-        "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/alternatives", "/nix/store", "/gnu/store",
+        "/usr",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/bin",
+        "/sbin",
+        "/etc/ld.so.cache",
+        "/etc/alternatives",
+        "/nix/store",
+        "/gnu/store",
     ];
     FOLDERS.map(PathBuf::from).into()
 }

@@ -3,6 +3,10 @@
 //! An engine hands out [`Runner`]s, one for the reference (submission zero) and one for each stream of a submission's
 //! trials. A runner owns a worker process; a crash or hang of learner's code ends that process only.
 
+pub mod cpu;
+pub mod limits;
+pub mod wire;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -93,7 +97,7 @@ pub struct InputChange {
 }
 
 /// Which memory an access touched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Memory {
     /// The input grid: cell index row * n + column, may be out of range.
     In { cell: i64 },

@@ -1,0 +1,260 @@
+// CUDA C++ on the host: what heat.cu sees instead of the CUDA toolkit when g++ compiles it for engine cpu.
+//
+// A CUDA thread is a coroutine of the grader; everything that needs the others (barriers, shuffles, asynchronous
+// copies) or must be seen by the grader (atomics) is a call through the table of hooks.inc, answered by
+// grader/execute/cpu. Host-side API functions only have to compile: the learner's main() never runs.
+//
+// The words __shared__ and __noinline__ are left for grader/compile/rewrite.rs, which sees where a declaration ends.
+#pragma once
+
+#include <climits>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+#ifndef __CUDA_ARCH__
+#define __CUDA_ARCH__ 750
+#endif
+
+// ---- qualifiers -----------------------------------------------------------------------------------------------
+#define __global__
+#define __device__
+#define __host__
+#define __managed__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+#define __inline_hint__
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __device_builtin__
+#define __cudart_builtin__
+#define CUDARTAPI
+#define CUDART_CB
+// A section of its own for every declaration: one section may not hold const and mutable objects side by side.
+#define HG_TEXT2(x) #x
+#define HG_TEXT(x) HG_TEXT2(x)
+#define __constant__ __attribute__((section("hg_constant." HG_TEXT(__COUNTER__))))
+#define __shared__ hg_shared_qualifier
+
+#define HG_DEVICE inline __attribute__((always_inline))
+
+// ---- vector types ---------------------------------------------------------------------------------------------
+#define HG_VECTORS(T, name, a2, a4)                                                                                  \
+    struct name##1 { T x; };                                                                                         \
+    struct __attribute__((aligned(a2))) name##2 { T x, y; };                                                         \
+    struct name##3 { T x, y, z; };                                                                                   \
+    struct __attribute__((aligned(a4))) name##4 { T x, y, z, w; };                                                   \
+    HG_DEVICE constexpr name##1 make_##name##1(T x) { return {x}; }                                                  \
+    HG_DEVICE constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }                                          \
+    HG_DEVICE constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                  \
+    HG_DEVICE constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+HG_VECTORS(signed char, char, 2, 4)
+HG_VECTORS(unsigned char, uchar, 2, 4)
+HG_VECTORS(short, short, 4, 8)
+HG_VECTORS(unsigned short, ushort, 4, 8)
+HG_VECTORS(int, int, 8, 16)
+HG_VECTORS(unsigned int, uint, 8, 16)
+HG_VECTORS(long, long, 16, 16)
+HG_VECTORS(unsigned long, ulong, 16, 16)
+HG_VECTORS(long long, longlong, 16, 16)
+HG_VECTORS(unsigned long long, ulonglong, 16, 16)
+HG_VECTORS(float, float, 8, 16)
+HG_VECTORS(double, double, 16, 16)
+#undef HG_VECTORS
+
+struct dim3 {
+    unsigned int x, y, z;
+    constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
+    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+    constexpr operator uint3() const { return {x, y, z}; }
+};
+
+// ---- where a thread stands ------------------------------------------------------------------------------------
+// Constant for as long as a thread lives, hence const: reads of const objects are not instrumented.
+extern __thread const uint3 threadIdx __asm__("hg_thread_idx");
+extern __thread const uint3 blockIdx __asm__("hg_block_idx");
+extern __thread const dim3 blockDim __asm__("hg_block_dim");
+extern __thread const dim3 gridDim __asm__("hg_grid_dim");
+static constexpr int warpSize = 32;
+
+// ---- hooks: answered by grader/execute/cpu through the table in hooks.inc ------------------------------------------
+extern "C" {
+void hg_sync_threads(unsigned line);
+int hg_sync_reduce(unsigned line, int operation, int value);
+const unsigned long long* hg_warp_exchange(unsigned mask, unsigned long long value, unsigned line);
+unsigned hg_active_mask();
+void hg_async_copy(void* to, const void* from, size_t bytes, size_t zero_fill);
+void hg_async_commit();
+void hg_async_wait(unsigned newest_left);
+void hg_atomic(const void* address, size_t bytes);
+[[noreturn]] void hg_trap(int why);
+[[noreturn]] void hg_unsupported(const char* construct);
+unsigned long long hg_clock();
+}
+
+HG_DEVICE void __syncthreads(unsigned line = __builtin_LINE()) { hg_sync_threads(line); }
+HG_DEVICE int __syncthreads_count(int p, unsigned line = __builtin_LINE()) { return hg_sync_reduce(line, 0, p); }
+HG_DEVICE int __syncthreads_and(int p, unsigned line = __builtin_LINE()) { return hg_sync_reduce(line, 1, p); }
+HG_DEVICE int __syncthreads_or(int p, unsigned line = __builtin_LINE()) { return hg_sync_reduce(line, 2, p); }
+HG_DEVICE void __barrier_sync(unsigned, unsigned line = __builtin_LINE()) { hg_sync_threads(line); }
+HG_DEVICE void __syncwarp(unsigned mask = 0xffffffffu, unsigned line = __builtin_LINE()) { hg_warp_exchange(mask, 0, line); }
+HG_DEVICE void __threadfence() { __asm__ __volatile__("" ::: "memory"); }
+HG_DEVICE void __threadfence_block() { __asm__ __volatile__("" ::: "memory"); }
+HG_DEVICE void __threadfence_system() { __asm__ __volatile__("" ::: "memory"); }
+HG_DEVICE unsigned __activemask() { return hg_active_mask(); }
+[[noreturn]] HG_DEVICE void __trap() { hg_trap(0); }
+HG_DEVICE void __brkpt() { hg_trap(1); }
+HG_DEVICE void __nanosleep(unsigned) {}
+HG_DEVICE long long clock64() { return static_cast<long long>(hg_clock()); }
+HG_DEVICE unsigned long long globaltimer() { return hg_clock(); }
+
+// ---- warp functions -------------------------------------------------------------------------------------------
+template <class T>
+HG_DEVICE unsigned long long hg_bits(T value) {
+    static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+template <class T>
+HG_DEVICE T hg_from_bits(unsigned long long bits) {
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+HG_DEVICE unsigned hg_lane() {
+    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & 31u;
+}
+template <class T>
+HG_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32, unsigned line = __builtin_LINE()) {
+    const unsigned lane = hg_lane();
+    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
+    const unsigned from = (lane & ~static_cast<unsigned>(width - 1)) | (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1));
+    return hg_from_bits<T>(all[from]);
+}
+template <class T>
+HG_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, unsigned line = __builtin_LINE()) {
+    const unsigned lane = hg_lane(), inner = lane & static_cast<unsigned>(width - 1);
+    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
+    return hg_from_bits<T>(all[inner >= delta ? lane - delta : lane]);
+}
+template <class T>
+HG_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, unsigned line = __builtin_LINE()) {
+    const unsigned lane = hg_lane(), inner = lane & static_cast<unsigned>(width - 1);
+    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
+    return hg_from_bits<T>(all[inner + delta < static_cast<unsigned>(width) ? lane + delta : lane]);
+}
+template <class T>
+HG_DEVICE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, unsigned line = __builtin_LINE()) {
+    const unsigned lane = hg_lane(), from = lane ^ static_cast<unsigned>(bits);
+    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
+    const bool inside = (from & ~static_cast<unsigned>(width - 1)) <= (lane & ~static_cast<unsigned>(width - 1));
+    return hg_from_bits<T>(all[inside ? from : lane]);
+}
+HG_DEVICE unsigned __ballot_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) {
+    const unsigned long long* all = hg_warp_exchange(mask, predicate != 0, line);
+    unsigned votes = 0;
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if ((mask >> lane & 1u) && all[lane]) votes |= 1u << lane;
+    return votes;
+}
+HG_DEVICE int __any_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) { return __ballot_sync(mask, predicate, line) != 0; }
+HG_DEVICE int __all_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) { return __ballot_sync(mask, !predicate, line) == 0; }
+
+// ---- loads, stores and arithmetic with names of their own ------------------------------------------------------
+template <class T> HG_DEVICE T __ldg(const T* p) { return *p; }
+template <class T> HG_DEVICE T __ldca(const T* p) { return *p; }
+template <class T> HG_DEVICE T __ldcg(const T* p) { return *p; }
+template <class T> HG_DEVICE T __ldcs(const T* p) { return *p; }
+template <class T> HG_DEVICE T __ldlu(const T* p) { return *p; }
+template <class T> HG_DEVICE T __ldcv(const T* p) { return *p; }
+template <class T> HG_DEVICE void __stwb(T* p, T v) { *p = v; }
+template <class T> HG_DEVICE void __stcg(T* p, T v) { *p = v; }
+template <class T> HG_DEVICE void __stcs(T* p, T v) { *p = v; }
+template <class T> HG_DEVICE void __stwt(T* p, T v) { *p = v; }
+
+#define HG_ROUNDED(suffix)                                                                                           \
+    HG_DEVICE float __fadd_##suffix(float a, float b) { return a + b; }                                              \
+    HG_DEVICE float __fsub_##suffix(float a, float b) { return a - b; }                                              \
+    HG_DEVICE float __fmul_##suffix(float a, float b) { return a * b; }                                              \
+    HG_DEVICE float __fdiv_##suffix(float a, float b) { return a / b; }                                              \
+    HG_DEVICE float __fmaf_##suffix(float a, float b, float c) { return std::fma(a, b, c); }                         \
+    HG_DEVICE float __frcp_##suffix(float a) { return 1.0f / a; }                                                    \
+    HG_DEVICE float __fsqrt_##suffix(float a) { return std::sqrt(a); }                                               \
+    HG_DEVICE double __dadd_##suffix(double a, double b) { return a + b; }                                           \
+    HG_DEVICE double __dsub_##suffix(double a, double b) { return a - b; }                                           \
+    HG_DEVICE double __dmul_##suffix(double a, double b) { return a * b; }                                           \
+    HG_DEVICE double __ddiv_##suffix(double a, double b) { return a / b; }                                           \
+    HG_DEVICE double __fma_##suffix(double a, double b, double c) { return std::fma(a, b, c); }                      \
+    HG_DEVICE float __double2float_##suffix(double a) { return static_cast<float>(a); }                              \
+    HG_DEVICE float __int2float_##suffix(int a) { return static_cast<float>(a); }                                    \
+    HG_DEVICE float __uint2float_##suffix(unsigned a) { return static_cast<float>(a); }
+HG_ROUNDED(rn)
+HG_ROUNDED(rz)
+HG_ROUNDED(ru)
+HG_ROUNDED(rd)
+#undef HG_ROUNDED
+HG_DEVICE float __fdividef(float a, float b) { return a / b; }
+HG_DEVICE float __saturatef(float a) { return a < 0.0f ? 0.0f : a > 1.0f ? 1.0f : a; }
+HG_DEVICE float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
+HG_DEVICE double rsqrt(double a) { return 1.0 / std::sqrt(a); }
+HG_DEVICE int __float2int_rn(float a) { return static_cast<int>(std::nearbyint(a)); }
+HG_DEVICE int __float2int_rz(float a) { return static_cast<int>(a); }
+HG_DEVICE int __float2int_ru(float a) { return static_cast<int>(std::ceil(a)); }
+HG_DEVICE int __float2int_rd(float a) { return static_cast<int>(std::floor(a)); }
+HG_DEVICE unsigned __float2uint_rz(float a) { return static_cast<unsigned>(a); }
+HG_DEVICE int __float_as_int(float a) { return hg_from_bits<int>(hg_bits(a)); }
+HG_DEVICE unsigned __float_as_uint(float a) { return hg_from_bits<unsigned>(hg_bits(a)); }
+HG_DEVICE float __int_as_float(int a) { return hg_from_bits<float>(hg_bits(a)); }
+HG_DEVICE float __uint_as_float(unsigned a) { return hg_from_bits<float>(hg_bits(a)); }
+HG_DEVICE long long __double_as_longlong(double a) { return hg_from_bits<long long>(hg_bits(a)); }
+HG_DEVICE double __longlong_as_double(long long a) { return hg_from_bits<double>(hg_bits(a)); }
+HG_DEVICE int __mul24(int a, int b) { return a * b; }
+HG_DEVICE unsigned __umul24(unsigned a, unsigned b) { return a * b; }
+HG_DEVICE int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
+HG_DEVICE unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32); }
+HG_DEVICE int __popc(unsigned a) { return __builtin_popcount(a); }
+HG_DEVICE int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
+HG_DEVICE int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsigned>(a)); }
+HG_DEVICE int __clzll(long long a) { return a == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(a)); }
+HG_DEVICE int __ffs(int a) { return __builtin_ffs(a); }
+HG_DEVICE int __ffsll(long long a) { return __builtin_ffsll(a); }
+#define __builtin_assume(condition) static_cast<void>(0)
+#define __assume(condition) static_cast<void>(0)
+template <class T> HG_DEVICE bool __isGlobal(const T*) { return true; }
+
+// ::min and ::max of every arithmetic pair, as CUDA has them. The plain overloads win over std's templates.
+#define HG_EXTREMES(T)                                                                                               \
+    HG_DEVICE constexpr T min(T a, T b) { return b < a ? b : a; }                                                    \
+    HG_DEVICE constexpr T max(T a, T b) { return a < b ? b : a; }
+HG_EXTREMES(int)
+HG_EXTREMES(unsigned)
+HG_EXTREMES(long)
+HG_EXTREMES(unsigned long)
+HG_EXTREMES(long long)
+HG_EXTREMES(unsigned long long)
+HG_EXTREMES(float)
+HG_EXTREMES(double)
+#undef HG_EXTREMES
+template <class A, class B, class = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>>>
+HG_DEVICE constexpr std::common_type_t<A, B> min(A a, B b) { return static_cast<std::common_type_t<A, B>>(b) < static_cast<std::common_type_t<A, B>>(a) ? b : a; }
+template <class A, class B, class = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>>>
+HG_DEVICE constexpr std::common_type_t<A, B> max(A a, B b) { return static_cast<std::common_type_t<A, B>>(a) < static_cast<std::common_type_t<A, B>>(b) ? b : a; }
+HG_DEVICE unsigned umin(unsigned a, unsigned b) { return b < a ? b : a; }
+HG_DEVICE unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
+
+#include "hg_atomics.h"
+#include "hg_host_api.h"

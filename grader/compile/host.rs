@@ -1,0 +1,248 @@
+//! heat.cu for the host: preprocessed with our own CUDA headers, rewritten, and built twice by g++.
+//!
+//! *fast* has no hooks. *checked* calls a hook before every access (`-fsanitize=thread`, `-fsanitize=bounds`, with our own
+//! answers instead of the sanitizers' libraries). Both are optimised: at -O0 a source's repeated reads would be counted as
+//! often as they are written, which no GPU compiler does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use anyhow::{Context, Result};
+use regex::{Captures, Regex};
+use tempfile::TempDir;
+
+use super::diagnostics::SOURCE_NAME;
+use super::landlock;
+use super::nvcc::{Build, Outcome, judge};
+use super::process::{Limits, Tool, scratch};
+use super::rewrite::{HostCode, to_cpp};
+use super::toolkit::HostCompiler;
+
+/// Our CUDA headers, by the name under which heat.cu may include them.
+const HEADERS: [(&str, &str); 5] = [
+    ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
+    ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
+    ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),
+    ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
+    ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
+];
+
+/// Headers of the toolkit that add nothing here.
+const ALIASES: [(&str, &str); 17] = [
+    ("cuda.h", "cuda_runtime.h"),
+    ("cuda_runtime_api.h", "cuda_runtime.h"),
+    ("device_launch_parameters.h", "cuda_runtime.h"),
+    ("device_functions.h", "cuda_runtime.h"),
+    ("device_atomic_functions.h", "cuda_runtime.h"),
+    ("sm_20_intrinsics.h", "cuda_runtime.h"),
+    ("vector_types.h", "cuda_runtime.h"),
+    ("vector_functions.h", "cuda_runtime.h"),
+    ("driver_types.h", "cuda_runtime.h"),
+    ("math_functions.h", "cuda_runtime.h"),
+    ("math_constants.h", "cuda_runtime.h"),
+    ("cuda_profiler_api.h", "cuda_runtime.h"),
+    ("crt/device_functions.h", "cuda_runtime.h"),
+    ("cuda_pipeline_primitives.h", "cuda_pipeline.h"),
+    ("cooperative_groups/memcpy_async.h", "cooperative_groups.h"),
+    ("cooperative_groups/reduce.h", "cooperative_groups.h"),
+    ("cuda_awbarrier.h", "cuda_pipeline.h"),
+];
+
+const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
+const HOOKS_CHECKED: &str = include_str!("cuda_on_host/hooks_checked.inc");
+
+/// Flags of both builds. The thread-local model makes an access to shared memory one instruction; strict aliasing is off
+/// because CUDA code reads float arrays as float4; contraction is off so that both builds and the reference round alike.
+const COMMON: [&str; 12] = [
+    "-std=c++17",
+    "-x",
+    "c++",
+    "-fpreprocessed",
+    "-fPIC",
+    "-g1",
+    "-w",
+    "-fvisibility=hidden",
+    "-ftls-model=initial-exec",
+    "-fno-gnu-unique",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+];
+const FAST: [&str; 2] = ["-O2", "-fno-semantic-interposition"];
+/// Inlining must be as thorough as nvcc's (a helper's repeated reads merge only once it is inlined); merging reads across
+/// loop iterations, or vectorising across gaps, would count what nvcc does not.
+const CHECKED: [&str; 9] = [
+    "-O3",
+    "-fno-semantic-interposition",
+    "-fno-tree-vectorize",
+    "-fno-predictive-commoning",
+    "-ftrivial-auto-var-init=pattern",
+    "-fsanitize=thread",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "-fsanitize=bounds",
+    "-S",
+];
+
+/// Bytes of the gap behind each static shared array in the checked build, so that one word too far is seen.
+const RED_ZONE: u32 = 128;
+
+/// Both objects, in a folder that lives as long as this.
+#[derive(Debug)]
+pub struct HostBuilds {
+    pub fast: PathBuf,
+    pub checked: PathBuf,
+    /// Whether host code had to be dropped to compile.
+    pub without_host_code: bool,
+    _folder: TempDir,
+}
+
+/// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
+/// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's.
+pub fn build(gxx: &HostCompiler, source: &str, call: &str) -> Result<Build<HostBuilds>> {
+    let first = build_with(gxx, source, call, HostCode::Kept)?;
+    match first.outcome {
+        Outcome::Rejected(_) => build_with(gxx, source, call, HostCode::Dropped),
+        _ => Ok(first),
+    }
+}
+
+fn build_with(gxx: &HostCompiler, source: &str, call: &str, host: HostCode) -> Result<Build<HostBuilds>> {
+    let folder = scratch()?;
+    let at = folder.path();
+    write_inputs(at, source)?;
+    let preprocessed = preprocess(gxx, at, source)?;
+    let Outcome::Compiled(text) = preprocessed.outcome else {
+        return Ok(without_product(preprocessed));
+    };
+    let cpp = to_cpp(&text, host);
+    let entry = entry_point(call);
+    fs::write(at.join("fast.ii"), [&cpp, HOOKS, &entry].concat()).context("cannot write to the temporary folder")?;
+    fs::write(at.join("checked.ii"), [&cpp, HOOKS, HOOKS_CHECKED, &entry].concat()).context("cannot write to the temporary folder")?;
+    let (fast, checked) = std::thread::scope(|scope| {
+        let fast = scope.spawn(|| build_fast(gxx, at, source));
+        let checked = build_checked(gxx, at, source);
+        (fast.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), checked)
+    });
+    let (fast, checked) = (fast?, checked?);
+    match (fast.outcome, checked.outcome) {
+        (Outcome::Compiled(fast_object), Outcome::Compiled(checked_object)) => {
+            let builds = HostBuilds {
+                fast: fast_object,
+                checked: checked_object,
+                without_host_code: host == HostCode::Dropped,
+                _folder: folder,
+            };
+            Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall.max(checked.wall) })
+        }
+        (Outcome::Compiled(_), outcome) => Ok(without_product(Build { outcome, warnings: checked.warnings, wall: checked.wall })),
+        (outcome, _) => Ok(without_product(Build { outcome, warnings: fast.warnings, wall: fast.wall })),
+    }
+}
+
+/// The same outcome for a caller that wanted another product; only for outcomes without one.
+fn without_product<T, U>(build: Build<T>) -> Build<U> {
+    let outcome = match build.outcome {
+        Outcome::Rejected(said) => Outcome::Rejected(said),
+        Outcome::LimitHit { limit, sentence } => Outcome::LimitHit { limit, sentence },
+        Outcome::Compiled(_) => Outcome::Rejected(super::diagnostics::Diagnostics::default()),
+    };
+    Build { outcome, warnings: build.warnings, wall: build.wall }
+}
+
+fn write_inputs(folder: &Path, source: &str) -> Result<()> {
+    let write = |name: &str, text: &str| -> std::io::Result<()> {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)
+    };
+    let all = || -> std::io::Result<()> {
+        write(SOURCE_NAME, source)?;
+        for (name, text) in HEADERS {
+            write(&format!("include/{name}"), text)?;
+        }
+        for (name, target) in ALIASES {
+            write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;
+        }
+        Ok(())
+    };
+    all().context("cannot write to the temporary folder")
+}
+
+fn tool(gxx: &HostCompiler, folder: &Path) -> Tool {
+    Tool::new(&gxx.gxx, folder)
+        .limits(Limits::default())
+        .confined(landlock::ruleset(&gxx.folders(), &[folder.into()]))
+}
+
+fn preprocess(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<String>> {
+    let finished = tool(gxx, folder)
+        .args(["-E", "-x", "c++", "-std=c++17", "-w", "-Iinclude", "-include", "cuda_runtime.h", SOURCE_NAME, "-o", "heat.ii"])
+        .run()?;
+    judge(&finished, source, folder, || {
+        let bytes = fs::read(folder.join("heat.ii")).context("g++ left no preprocessed text")?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    })
+}
+
+/// The function through which the grader calls the kernel.
+fn entry_point(call: &str) -> String {
+    format!(
+        "\n# 1 \"entry_point\"\nextern \"C\" __attribute__((visibility(\"default\"))) \
+         void hg_kernel(const float* in, float* out, int n, float r) {{ {call}(in, out, n, r); }}\n"
+    )
+}
+
+fn build_fast(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<PathBuf>> {
+    let finished = tool(gxx, folder).args(COMMON).args(FAST).args(LINK).args(["fast.ii", "-o", "fast.so"]).run()?;
+    judge(&finished, source, folder, || Ok(folder.join("fast.so")))
+}
+
+/// An object whose symbols are all there, so that a missing one shows now and not when it is loaded.
+const LINK: [&str; 3] = ["-shared", "-Wl,-z,defs", "-Wl,-z,now"];
+
+fn build_checked(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<PathBuf>> {
+    let finished = tool(gxx, folder).args(COMMON).args(CHECKED).args(["checked.ii", "-o", "checked.s"]).run()?;
+    let compiled = judge(&finished, source, folder, || {
+        fs::read_to_string(folder.join("checked.s")).context("g++ left no assembly")
+    })?;
+    let Outcome::Compiled(assembly) = compiled.outcome else {
+        return Ok(without_product(compiled));
+    };
+    fs::write(folder.join("checked.s"), with_red_zones(&assembly)).context("cannot write to the temporary folder")?;
+    let finished = tool(gxx, folder).args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
+    judge(&finished, source, folder, || Ok(folder.join("checked.so")))
+}
+
+/// Leaves a gap behind each object of the thread-local sections.
+fn with_red_zones(assembly: &str) -> String {
+    static OBJECT: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::expect_used, reason = "the pattern is a constant")]
+        let pattern = Regex::new(r"(?m)^\t\.zero\t\d+\n").expect("a valid pattern");
+        pattern
+    });
+    let mut out = String::with_capacity(assembly.len());
+    for section in assembly.split_inclusive("\t.section\t") {
+        if section.starts_with(".tbss") {
+            let widen = |zeros: &Captures| format!("{}\t.zero\t{RED_ZONE}\n", &zeros[0]);
+            out.push_str(&OBJECT.replace_all(section, widen));
+        } else {
+            out.push_str(section);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn red_zones_stand_behind_thread_local_objects_only() {
+        let assembly = "\t.section\t.tbss,\"awT\"\na:\n\t.zero\t320\nb:\n\t.zero\t16\n\t.section\t.bss\nc:\n\t.zero\t8\n";
+        let widened = with_red_zones(assembly);
+        assert_eq!(widened.matches("\t.zero\t128\n").count(), 2);
+        assert!(widened.ends_with("c:\n\t.zero\t8\n"));
+    }
+}

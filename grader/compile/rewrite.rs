@@ -1,0 +1,250 @@
+//! From CUDA to C++, on preprocessed text: the few things that g++ cannot parse. Pure.
+//!
+//! Preprocessed, because then a launch inside a macro is a launch like any other. Line markers stay, so every message and
+//! every line table still speaks of heat.cu.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use crate::submission::lexer::{Token, lex};
+
+/// What `__shared__` is defined as in cuda_on_host/cuda_runtime.h.
+const SHARED: &str = "hg_shared_qualifier";
+/// The symbol of dynamic shared memory (hooks.inc).
+const DYNAMIC: &str = "hg_dynamic_shared";
+
+/// How much of the host code is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostCode {
+    Kept,
+    /// main() and every function with a launch lose their bodies: host code may use what only nvcc's headers know.
+    Dropped,
+}
+
+/// Rewrites preprocessed heat.cu so that g++ takes it.
+pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
+    let tokens: Vec<Token> = lex(preprocessed).tokens.into_iter().filter(|token| !token.directive).collect();
+    let mut edits = Edits::default();
+    for (position, token) in tokens.iter().enumerate() {
+        if token.is("<<<") {
+            launch(&tokens, position, &mut edits);
+        } else if token.is(SHARED) {
+            shared(&tokens, position, &mut edits);
+        } else if token.is("__noinline__") && !before(&tokens, position).is_some_and(|token| token.is("(") || token.is(",")) {
+            edits.replace(token.span.clone(), "__attribute__((noinline))");
+        }
+    }
+    if host == HostCode::Dropped {
+        for body in host_bodies(&tokens) {
+            edits.blank(body);
+        }
+    }
+    edits.apply(preprocessed)
+}
+
+/// Edits of a text, by byte range.
+#[derive(Default)]
+struct Edits {
+    all: Vec<(Range<usize>, Edit)>,
+}
+
+enum Edit {
+    Text(String),
+    /// White space; line ends stay.
+    Blank,
+}
+
+impl Edits {
+    fn replace(&mut self, span: Range<usize>, text: impl Into<String>) {
+        self.all.push((span, Edit::Text(text.into())));
+    }
+
+    fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.replace(at..at, text);
+    }
+
+    fn blank(&mut self, span: Range<usize>) {
+        self.all.push((span, Edit::Blank));
+    }
+
+    /// Applies them in order; one inside another is dropped.
+    fn apply(mut self, text: &str) -> String {
+        self.all.sort_by_key(|(span, _)| (span.start, std::cmp::Reverse(span.end)));
+        let mut out = String::with_capacity(text.len() + text.len() / 16);
+        let mut at = 0;
+        for (span, edit) in self.all {
+            if span.start < at {
+                continue;
+            }
+            out.push_str(&text[at..span.start]);
+            match edit {
+                Edit::Text(new) => out.push_str(&new),
+                Edit::Blank => out.extend(text[span.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' })),
+            }
+            at = span.end;
+        }
+        out.push_str(&text[at..]);
+        out
+    }
+}
+
+fn before(tokens: &[Token], position: usize) -> Option<&Token> {
+    tokens.get(position.checked_sub(1)?)
+}
+
+/// `k<<<grid, block>>>(in, out, n, r)` becomes a plain call: it only has to compile.
+fn launch(tokens: &[Token], open: usize, edits: &mut Edits) {
+    if let Some(close) = tokens[open..].iter().position(|token| token.is(">>>")) {
+        edits.blank(tokens[open].span.start..tokens[open + close].span.end);
+    }
+}
+
+/// A shared array lives in the thread-local segment of the OS thread that runs the block; the dynamic one is a symbol
+/// that every declaration shares.
+fn shared(tokens: &[Token], position: usize, edits: &mut Edits) {
+    let start = tokens[..position].iter().rposition(ends_before_declaration).map_or(0, |end| end + 1);
+    let Some(length) = tokens[position..].iter().position(|token| token.is(";") || token.is("{")) else { return };
+    let end = position + length;
+    let specifier = |word: &str| tokens[start..end].iter().find(|token| token.is(word));
+    let storage = match specifier("extern") {
+        Some(external) => {
+            edits.blank(external.span.clone());
+            edits.insert(dynamic_label_place(&tokens[position..=end]), format!(" __asm__(\"{DYNAMIC}\")"));
+            "extern __thread"
+        }
+        None => "static __thread",
+    };
+    if let Some(word) = specifier("static") {
+        edits.blank(word.span.clone());
+    }
+    let alignment = alignas(&tokens[position + 1..end]);
+    let mut text = String::new();
+    for token in alignment {
+        edits.blank(token.span.clone());
+        let _ = write!(text, "{} ", token.text);
+    }
+    edits.replace(tokens[position].span.clone(), text + storage);
+}
+
+fn ends_before_declaration(token: &Token) -> bool {
+    [";", "{", "}", ":", ")"].iter().any(|end| token.is(end))
+}
+
+/// The tokens of an `alignas(...)` that directly follows: C++ wants it in front of the storage class.
+fn alignas(tokens: &[Token]) -> &[Token] {
+    if !tokens.first().is_some_and(|token| token.is("alignas")) {
+        return &[];
+    }
+    let mut depth = 0;
+    for (index, token) in tokens.iter().enumerate().skip(1) {
+        depth += i32::from(token.is("(")) - i32::from(token.is(")"));
+        if depth == 0 {
+            return &tokens[..=index];
+        }
+    }
+    &[]
+}
+
+/// Where an assembler name goes: after the declarator's brackets, before attributes and the semicolon.
+fn dynamic_label_place(declaration: &[Token]) -> usize {
+    let bracket = declaration.iter().rposition(|token| token.is("]"));
+    let place = bracket.map(|index| declaration[index].span.end);
+    place.or_else(|| declaration.last().map(|token| token.span.start)).unwrap_or(0)
+}
+
+/// Bodies, braces excluded, of main() and of functions that contain a launch.
+fn host_bodies(tokens: &[Token]) -> Vec<Range<usize>> {
+    let mut bodies = Vec::new();
+    let mut position = 0;
+    while position < tokens.len() {
+        let starts_body = tokens[position].is("{") && before(tokens, position).is_some_and(|token| token.is(")"));
+        if !starts_body {
+            position += 1;
+            continue;
+        }
+        let end = matching_brace(tokens, position);
+        let launches = tokens[position..end].iter().any(|token| token.is("<<<"));
+        if launches || is_main(&tokens[..position]) {
+            bodies.push(tokens[position].span.end..tokens[end].span.start);
+            position = end;
+        }
+        position += 1;
+    }
+    bodies
+}
+
+fn matching_brace(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    for (index, token) in tokens.iter().enumerate().skip(open) {
+        depth += i32::from(token.is("{")) - i32::from(token.is("}"));
+        if depth == 0 {
+            return index;
+        }
+    }
+    tokens.len() - 1
+}
+
+/// Whether the tokens end with `main(...)`.
+fn is_main(tokens: &[Token]) -> bool {
+    let mut depth = 0;
+    for (index, token) in tokens.iter().enumerate().rev() {
+        depth += i32::from(token.is(")")) - i32::from(token.is("("));
+        if depth == 0 {
+            return before(tokens, index).is_some_and(|token| token.is("main"));
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squeezed(text: &str) -> String {
+        to_cpp(text, HostCode::Kept).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_launch_becomes_a_call_on_the_same_line() {
+        assert_eq!(squeezed("ns::k<32, 8><<<dim3(a << 2), b, 0, s>>>(x, y);"), "ns::k<32, 8> (x, y);");
+        let lines = to_cpp("k<<<a,\n b>>>(x);\n", HostCode::Kept);
+        assert_eq!(lines.lines().count(), 2);
+    }
+
+    #[test]
+    fn static_shared_arrays_become_thread_local() {
+        assert_eq!(squeezed("{ hg_shared_qualifier float t[12][36]; }"), "{ static __thread float t[12][36]; }");
+        assert_eq!(squeezed("{ static hg_shared_qualifier float t[2]; }"), "{ static __thread float t[2]; }");
+        assert_eq!(squeezed("{ hg_shared_qualifier alignas(16) float t[2]; }"), "{ alignas ( 16 ) static __thread float t[2]; }");
+    }
+
+    #[test]
+    fn dynamic_shared_arrays_share_one_symbol() {
+        let expected = "extern __thread float t[] __asm__(\"hg_dynamic_shared\");";
+        assert_eq!(squeezed("extern hg_shared_qualifier float t[];"), expected);
+        assert_eq!(squeezed("hg_shared_qualifier extern float t[];"), expected);
+        let attributes = squeezed("extern hg_shared_qualifier float t[] __attribute__((aligned(16)));");
+        assert_eq!(attributes, "extern __thread float t[] __asm__(\"hg_dynamic_shared\") __attribute__((aligned(16)));");
+    }
+
+    #[test]
+    fn noinline_is_an_attribute_only_where_it_is_not_one_already() {
+        assert_eq!(squeezed("__noinline__ void f();"), "__attribute__((noinline)) void f();");
+        assert_eq!(squeezed("__attribute__((__noinline__)) void f();"), "__attribute__((__noinline__)) void f();");
+    }
+
+    #[test]
+    fn host_code_can_be_dropped() {
+        let text = "void k() { a(); }\nvoid go(int n) { k<<<1, 2>>>(n); }\nint main(int c, char** v)\n{\n tricky();\n}\n";
+        let dropped = to_cpp(text, HostCode::Dropped);
+        assert!(dropped.contains("a();") && !dropped.contains("tricky") && !dropped.contains("(n);"), "{dropped}");
+        assert_eq!(dropped.lines().count(), text.lines().count());
+    }
+
+    #[test]
+    fn unfinished_text_is_left_as_it_is() {
+        for text in ["k<<<", "hg_shared_qualifier", "{{{", "main(", "hg_shared_qualifier alignas(", ")"] {
+            to_cpp(text, HostCode::Dropped);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The grader's side of engine cpu: trials to a worker, its words back as an observation.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use crossbeam_channel::RecvTimeoutError;
+
+use super::message::{Reply, Request, Run};
+use super::object::ObjectMap;
+use super::process::{Event, WorkerProcess};
+use super::raw::{RawFault, RawHazard, RawObservation, Site};
+use super::symbols::Symbols;
+use crate::execute::{Hazard, InputChange, Memory, Observation, RunFault, Runner, Trial, Watch, limits, wire};
+use crate::grid::Grid;
+use crate::submission::Geometry;
+
+/// CPU time that one launch may use at least, whatever the reference needs.
+const LAUNCH_CPU: Duration = Duration::from_secs(10);
+/// Wall time of one launch, after which the machine is to blame.
+const LAUNCH_WALL: Duration = Duration::from_secs(300);
+/// How often a running launch is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Gives the launch geometry for a grid of n x n cells, or why there is none.
+pub type GeometryOf = dyn Fn(u32) -> Result<Geometry, String> + Send + Sync;
+
+/// One program, built for the host.
+#[derive(Clone)]
+pub struct Program {
+    /// The object without hooks, and the one with them.
+    pub fast: PathBuf,
+    pub checked: PathBuf,
+    /// The kernel's name without template arguments, for the static shared memory that it uses.
+    pub kernel: String,
+    /// heat.cu as handed in; its lines say which array an index was meant for.
+    pub source: Arc<str>,
+    pub geometry: Arc<GeometryOf>,
+}
+
+/// Runs trials of one program on this machine's processors.
+pub struct CpuRunner {
+    program: Program,
+    /// This binary, whose hidden subcommand is the worker.
+    executable: PathBuf,
+    lanes: usize,
+    fast: Option<Loaded>,
+    checked: Option<Loaded>,
+}
+
+/// A worker that has loaded one of the two objects.
+struct Loaded {
+    worker: WorkerProcess,
+    map: ObjectMap,
+    symbols: Symbols,
+}
+
+/// How a run went, before it is put in the grader's terms.
+struct Raw {
+    seen: RawObservation,
+    grids: Vec<(u32, Grid)>,
+    fault: Option<RunFault>,
+    output: String,
+}
+
+impl CpuRunner {
+    /// `executable` is this binary; `lanes` OS threads share the blocks of fast and counted trials.
+    pub fn new(program: Program, executable: &Path, lanes: usize) -> Self {
+        Self { program, executable: executable.to_owned(), lanes: lanes.max(1), fast: None, checked: None }
+    }
+
+    fn load(&self, object: &Path) -> Result<Result<Loaded, RunFault>> {
+        let map = ObjectMap::read(object)?;
+        let symbols = Symbols::read(object)?;
+        let mut worker = WorkerProcess::start(&self.executable)?;
+        let request = Request::Load { object: object.to_owned(), map: map.clone() };
+        // A worker that ends while loading shows as the end of its replies below.
+        let _ = worker.send(&request, &[]);
+        let mut loaded = Loaded { worker, map, symbols };
+        match loaded.next_event(0, LAUNCH_CPU)? {
+            Ok(Event::Reply(Reply::Ready, _)) => Ok(Ok(loaded)),
+            Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
+            Ok(event) => Ok(Err(loaded.ended(event, 0))),
+            Err(fault) => Ok(Err(fault)),
+        }
+    }
+
+    /// The worker for a trial, started when there is none.
+    fn loaded(&mut self, watch: Watch) -> Result<Result<&mut Loaded, RunFault>> {
+        let fast = watch == Watch::Fast;
+        if (if fast { &self.fast } else { &self.checked }).is_none() {
+            let object = if fast { self.program.fast.clone() } else { self.program.checked.clone() };
+            match self.load(&object)? {
+                Ok(loaded) if fast => self.fast = Some(loaded),
+                Ok(loaded) => self.checked = Some(loaded),
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
+        let slot = if fast { &mut self.fast } else { &mut self.checked };
+        slot.as_mut().map(Ok).ok_or_else(|| anyhow!("the worker was not started"))
+    }
+
+    /// The geometry of a trial, if an architecture of the exercise would run it.
+    fn geometry(&self, n: usize, map: &ObjectMap) -> Result<Geometry, String> {
+        let geometry = (self.program.geometry)(n as u32)?;
+        limits::check(&geometry, map.static_shared(&self.program.kernel))?;
+        Ok(geometry)
+    }
+}
+
+impl Runner for CpuRunner {
+    fn run(&mut self, trial: &Trial) -> Result<Observation> {
+        let (lanes, source) = (self.lanes, self.program.source.clone());
+        let refused = |reason| Observation { fault: Some(RunFault::LaunchRefused { launch: 1, reason }), ..Observation::default() };
+        let map = match self.loaded(trial.watch)? {
+            Ok(loaded) => loaded.map.clone(),
+            Err(fault) => return Ok(Observation { fault: Some(fault), ..Observation::default() }),
+        };
+        let geometry = match self.geometry(trial.initial.n(), &map) {
+            Ok(geometry) => geometry,
+            Err(reason) => return Ok(refused(reason)),
+        };
+        let Ok(loaded) = self.loaded(trial.watch)? else { bail!("the worker was not started") };
+        let raw = loaded.run(trial, geometry, lanes)?;
+        let broken = raw.fault.is_some();
+        let seen = Telling { symbols: &loaded.symbols, source: &source, map: &map, n: trial.initial.n() }.observation(raw);
+        if broken {
+            *(if trial.watch == Watch::Fast { &mut self.fast } else { &mut self.checked }) = None;
+        }
+        Ok(seen)
+    }
+}
+
+impl Loaded {
+    fn run(&mut self, trial: &Trial, geometry: Geometry, lanes: usize) -> Result<Raw> {
+        let run = Run {
+            n: trial.initial.n(),
+            r: trial.r,
+            launches: trial.launches,
+            watch: trial.watch,
+            keep: trial.keep.clone(),
+            writer_of: trial.writer_of,
+            geometry,
+            lanes,
+        };
+        let n = run.n;
+        // A worker that ended meanwhile shows as the end of its replies below.
+        let _ = self.worker.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
+        let mut raw = Raw { seen: RawObservation::default(), grids: Vec::new(), fault: None, output: String::new() };
+        let mut launch = 1;
+        loop {
+            match self.next_event(launch, LAUNCH_CPU)? {
+                Ok(Event::Reply(Reply::Launch(next), _)) => launch = next,
+                Ok(Event::Reply(Reply::Grid(after), blob)) => match Grid::from_cells(n, wire::cells_of(&blob)) {
+                    Some(grid) => raw.grids.push((after, grid)),
+                    None => raw.fault = Some(self.ended(Event::Garbled, launch)),
+                },
+                Ok(Event::Reply(Reply::Done(seen), _)) => raw.seen = seen,
+                Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
+                Ok(event) => raw.fault = Some(self.ended(event, launch)),
+                Err(fault) => raw.fault = Some(fault),
+            }
+            let done = raw.seen.launches_done > 0 || raw.seen.fault.is_some();
+            if done || raw.fault.is_some() {
+                break;
+            }
+        }
+        if raw.fault.is_none() && raw.seen.fault.is_some() {
+            raw.fault = self.fault_of(&raw.seen, launch);
+        }
+        raw.output = self.worker.take_output();
+        Ok(raw)
+    }
+
+    /// The worker's next word, watching the CPU time of the launch under way. A fault is a launch that took too long.
+    fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Result<Event, RunFault>> {
+        let started = Instant::now();
+        let cpu_before = self.worker.cpu_time().unwrap_or_default();
+        loop {
+            match self.worker.events.recv_timeout(GLANCE) {
+                Ok(event) => return Ok(Ok(event)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ok(Event::Ended)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let cpu = self.worker.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
+            if cpu > cpu_limit {
+                return Ok(Err(self.hang(launch, cpu)));
+            }
+            if started.elapsed() > LAUNCH_WALL {
+                return Ok(Err(RunFault::WallLimit { launch, wall_seconds: started.elapsed().as_secs_f64() }));
+            }
+        }
+    }
+
+    /// A launch used up its CPU time: asks where it stands, then ends the worker.
+    fn hang(&mut self, launch: u32, cpu: Duration) -> RunFault {
+        self.worker.ask_where();
+        let (mut place, mut actor) = (None, None);
+        let patience = Instant::now();
+        while patience.elapsed() < Duration::from_secs(2) {
+            match self.worker.events.recv_timeout(GLANCE) {
+                Ok(Event::Reply(Reply::Signal { code, actor: who, .. }, _)) => {
+                    (place, actor) = (self.symbols.place(Site::Code(code)), who);
+                    break;
+                }
+                Ok(Event::Ended | Event::Garbled) | Err(RecvTimeoutError::Disconnected) => break,
+                _ => {}
+            }
+        }
+        self.worker.finish();
+        RunFault::Hang { launch, cpu_seconds: cpu.as_secs_f64(), place, actor }
+    }
+
+    /// The run ended with something else than its result.
+    fn ended(&mut self, event: Event, launch: u32) -> RunFault {
+        let crash = |what: String| RunFault::Crash { launch, what, memory: None, place: None, actor: None };
+        match event {
+            Event::Reply(Reply::Signal { signal, address, code, actor, stack_overflow }, _) => RunFault::Crash {
+                launch,
+                what: if stack_overflow { "a thread's local memory overflowed its stack".to_owned() } else { signal_words(signal) },
+                memory: (signal == libc::SIGSEGV && !stack_overflow).then_some(Memory::Wild { address }),
+                place: self.symbols.place(Site::Code(code)),
+                actor,
+            },
+            Event::Ended => match self.worker.wait_briefly() {
+                Some(status) => crash(format!("the process that ran the kernel ended ({status})")),
+                None => crash("the process that ran the kernel ended".to_owned()),
+            },
+            Event::Garbled | Event::Reply(..) => {
+                self.worker.finish();
+                crash("the kernel overwrote memory of the process that ran it".to_owned())
+            }
+        }
+    }
+
+    /// A fault that the worker itself reported.
+    fn fault_of(&self, seen: &RawObservation, launch: u32) -> Option<RunFault> {
+        Some(match seen.fault.as_ref()? {
+            RawFault::Deadlock => RunFault::Deadlock { launch },
+            RawFault::Unsupported { construct, site } => {
+                RunFault::CannotJudge { construct: construct.clone(), place: site.and_then(|site| self.symbols.place(site)) }
+            }
+            RawFault::Trap { site, actor, .. } => RunFault::Crash {
+                launch,
+                what: "a thread trapped".to_owned(),
+                memory: None,
+                place: site.and_then(|site| self.symbols.place(site)),
+                actor: Some(*actor),
+            },
+        })
+    }
+}
+
+fn signal_words(signal: i32) -> String {
+    match signal {
+        libc::SIGSEGV | libc::SIGBUS => "an access to memory that does not exist".to_owned(),
+        libc::SIGFPE => "an integer division by zero".to_owned(),
+        libc::SIGABRT => "the kernel aborted (a failed assertion, for example)".to_owned(),
+        other => format!("signal {other} ended the kernel"),
+    }
+}
+
+/// What turns a worker's words into the grader's.
+struct Telling<'a> {
+    symbols: &'a Symbols,
+    source: &'a str,
+    map: &'a ObjectMap,
+    n: usize,
+}
+
+impl Telling<'_> {
+    fn observation(&self, raw: Raw) -> Observation {
+        let changed = raw.seen.input_changed.map(|(launch, cell, before, after)| InputChange {
+            launch,
+            row: cell / self.n,
+            column: cell % self.n,
+            before: f32::from_bits(before),
+            after: f32::from_bits(after),
+        });
+        Observation {
+            grids: raw.grids,
+            words_read: raw.seen.words_read,
+            hazards: raw.seen.hazards.into_iter().filter_map(|hazard| self.hazard(hazard)).collect(),
+            input_changed: changed,
+            writer: raw.seen.writer,
+            fault: raw.fault,
+            output: raw.output,
+            cpu_seconds: raw.seen.cpu_seconds,
+            wall_seconds: raw.seen.wall_seconds,
+        }
+    }
+
+    fn hazard(&self, raw: RawHazard) -> Option<Hazard> {
+        let place = raw.site.and_then(|site| self.symbols.place(site));
+        if let (Some(Memory::Shared { name, byte }), Some(place), 0) = (&raw.memory, place, raw.bytes)
+            && self.flattened(name, *byte, place.line)
+        {
+            return None;
+        }
+        Some(Hazard {
+            kind: raw.kind,
+            memory: raw.memory,
+            store: raw.store,
+            bytes: raw.bytes,
+            place,
+            actor: raw.actor,
+            other: raw.other.map(|(actor, site)| (actor, site.and_then(|site| self.symbols.place(site)))),
+            launch: raw.launch,
+            count: raw.count,
+        })
+    }
+
+    /// Whether an index beyond its dimension is the ordinary trick of walking a whole shared array by its first row
+    /// (`tile[0][s]`): it landed inside an array, and the line does not name another one instead.
+    fn flattened(&self, landed: &str, byte: i64, line: u32) -> bool {
+        let Some(symbol) = self.map.shared.iter().find(|symbol| symbol.name == landed) else { return false };
+        let inside = byte >= 0 && (symbol.dynamic || (byte as u64) < symbol.bytes);
+        let text = self.source.lines().nth(line.saturating_sub(1) as usize).unwrap_or("");
+        let names = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        let others = || self.map.shared.iter().filter(|symbol| !symbol.hidden && symbol.name != landed);
+        inside && (names(landed) || !others().any(|symbol| names(&symbol.name)))
+    }
+}
+
+/// The executable to start workers from: this very binary.
+pub fn this_executable() -> Result<PathBuf> {
+    std::env::current_exe().context("cannot find the grader's own executable")
+}

@@ -1,0 +1,449 @@
+//! A lane: one OS thread that runs blocks, one at a time, every CUDA thread of the block a coroutine.
+//!
+//! Threads start in order on one stack until somebody has to wait; only then does the next one get a stack of its own.
+//! A kernel without barriers therefore never switches. A waiting thread names a counter and the value it must leave;
+//! whoever completes a barrier or a warp operation moves the counter on, which frees all waiters at once.
+
+use std::cell::Cell;
+use std::ptr;
+
+use anyhow::Result;
+
+use super::abi::KernelFn;
+use super::arena::GridMap;
+use super::checker::Checker;
+use super::copies::Copies;
+use super::object::LaneVariables;
+use super::raw::{RawFault, Site};
+use super::stacks::Stacks;
+use super::switch;
+use super::warp::Warp;
+use crate::execute::Actor;
+use crate::submission::Geometry;
+
+/// Most threads a block can have.
+pub const MAX_THREADS: usize = 1024;
+
+thread_local! {
+    static LANE: Cell<*mut Lane> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// The lane of the running OS thread; null outside a launch.
+#[inline(always)]
+pub fn current() -> *mut Lane {
+    LANE.get()
+}
+
+/// A counter that nobody moves: what a finished thread waits on.
+static NEVER: u32 = 0;
+
+/// One CUDA thread of the running block.
+pub struct Thread {
+    /// Saved stack pointer while it waits.
+    context: *mut u8,
+    /// It waits for as long as the counter holds this value.
+    waits_on: *const u32,
+    wait_value: u32,
+    stack: u32,
+    /// threadIdx, padded as the compiled code holds it.
+    index: [u32; 4],
+}
+
+/// State of the block's barrier, for `__syncthreads` and its reducing kin.
+#[derive(Default)]
+struct Barrier {
+    phase: u32,
+    arrived: usize,
+    /// Line and thread of the first arrival of this phase.
+    first: Option<(u32, usize)>,
+    /// count, and, or of the values brought, for even and odd phases.
+    reduced: [[i32; 3]; 2],
+}
+
+/// How a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockEnd {
+    Done,
+    /// No thread could go on.
+    Deadlock,
+    /// A thread trapped, or used what this engine cannot run; the lane holds the fault.
+    Stopped,
+}
+
+/// One OS thread's share of a launch.
+pub struct Lane {
+    // Hot: touched at every hook.
+    pub grids: GridMap,
+    pub bytes_read: u64,
+    /// Cells of the input grid that were read at least once need not be known; words are enough for the floor.
+    pub checker: Checker,
+    current: usize,
+    count: usize,
+    started: usize,
+    live: usize,
+    barrier: Barrier,
+    threads: Vec<Thread>,
+    warps: Vec<Warp>,
+    copies: Vec<Copies>,
+    copies_used: bool,
+    stacks: Stacks,
+    scheduler: *mut u8,
+    retired: *mut u8,
+    end: BlockEnd,
+    pub fault: Option<RawFault>,
+    pub variables: LaneVariables,
+    kernel: KernelFn,
+    pub arguments: Arguments,
+    geometry: Geometry,
+    pub block: [u32; 3],
+}
+
+/// The kernel's arguments in one launch.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    pub input: *const f32,
+    pub output: *mut f32,
+    pub n: i32,
+    pub r: f32,
+}
+
+impl Lane {
+    pub fn new(kernel: KernelFn, variables: LaneVariables, checker: Checker, grids: GridMap) -> Result<Box<Self>> {
+        let thread = || Thread { context: ptr::null_mut(), waits_on: &NEVER, wait_value: 0, stack: 0, index: [0; 4] };
+        Ok(Box::new(Self {
+            grids,
+            bytes_read: 0,
+            checker,
+            current: 0,
+            count: 0,
+            started: 0,
+            live: 0,
+            barrier: Barrier::default(),
+            threads: (0..MAX_THREADS).map(|_| thread()).collect(),
+            warps: (0..MAX_THREADS / 32).map(|_| Warp::default()).collect(),
+            copies: Vec::new(),
+            copies_used: false,
+            stacks: Stacks::new(MAX_THREADS)?,
+            scheduler: ptr::null_mut(),
+            retired: ptr::null_mut(),
+            end: BlockEnd::Done,
+            fault: None,
+            variables,
+            kernel,
+            arguments: Arguments { input: ptr::null(), output: ptr::null_mut(), n: 0, r: 0.0 },
+            geometry: Geometry { grid: [0; 3], block: [0; 3], shared: 0 },
+            block: [0; 3],
+        }))
+    }
+
+    /// Makes the lane this OS thread's own.
+    pub fn enter(&mut self) {
+        LANE.set(self);
+    }
+
+    /// Gets ready for blocks of this shape.
+    pub fn begin_launch(&mut self, geometry: Geometry, arguments: Arguments, grids: GridMap) {
+        self.geometry = geometry;
+        self.arguments = arguments;
+        self.grids = grids;
+        let [x, y, z] = geometry.block;
+        self.count = (x * y * z) as usize;
+        for (flat, thread) in self.threads.iter_mut().take(self.count).enumerate() {
+            let flat = flat as u32;
+            thread.index = [flat % x, flat / x % y, flat / (x * y), 0];
+        }
+        self.variables.set_shape(geometry.block, geometry.grid);
+    }
+
+    /// Runs one block from start to end.
+    pub fn run_block(&mut self, block: [u32; 3]) -> BlockEnd {
+        self.block = block;
+        self.variables.set_block(block);
+        self.variables.poison_shared(self.geometry.shared);
+        self.barrier.arrived = 0;
+        self.barrier.first = None;
+        self.barrier.reduced = [REDUCE_START; 2];
+        for warp in &mut self.warps[..self.count.div_ceil(32)] {
+            warp.reset();
+        }
+        if std::mem::take(&mut self.copies_used) {
+            self.copies.iter_mut().for_each(Copies::clear);
+        }
+        self.live = self.count;
+        self.end = BlockEnd::Done;
+        self.checker.begin_block();
+        let first = self.start_next();
+        // SAFETY: `first` is a fresh context on a free stack; this frame stays alive until somebody switches back.
+        unsafe { switch::switch(&raw mut self.scheduler, first) };
+        self.started = 0;
+        if self.end != BlockEnd::Done {
+            self.stacks.reset();
+        }
+        self.end
+    }
+
+    /// The thread that runs now.
+    pub fn thread(&self) -> usize {
+        self.current
+    }
+
+    /// Threads of the block.
+    pub fn threads_in_block(&self) -> usize {
+        self.count
+    }
+
+    pub fn actor(&self) -> Actor {
+        self.actor_of(self.current)
+    }
+
+    pub fn actor_of(&self, thread: usize) -> Actor {
+        let [x, y, z, _] = self.threads[thread].index;
+        Actor { block: self.block, thread: [x, y, z] }
+    }
+
+    /// Blocks of the grid before this one, x fastest.
+    pub fn block_number(&self) -> u32 {
+        let [x, y, _] = self.geometry.grid;
+        self.block[0] + x.wrapping_mul(self.block[1] + y.wrapping_mul(self.block[2]))
+    }
+
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// The running thread's asynchronous copies.
+    pub fn copies(&mut self) -> &mut Copies {
+        self.copies_used = true;
+        self.copies.resize_with(MAX_THREADS, Copies::default);
+        &mut self.copies[self.current]
+    }
+
+    /// Whether an address lies in the values of a warp operation, which the CUDA headers read.
+    pub fn in_exchange(&self, address: usize) -> bool {
+        self.warps[self.current / 32].holds(address)
+    }
+
+    /// Whether a block is running on this lane.
+    pub fn running(&self) -> bool {
+        self.started > 0
+    }
+
+    fn set_current(&mut self, thread: usize) {
+        self.current = thread;
+        self.variables.set_thread(self.threads[thread].index);
+    }
+
+    /// Starts the next thread that has not run yet on a stack of its own.
+    fn start_next(&mut self) -> *mut u8 {
+        let (stack, top) = self.stacks.take();
+        self.set_current(self.started);
+        self.started += 1;
+        self.threads[self.current].stack = stack;
+        // SAFETY: the stack was free and is large enough for the first frame.
+        unsafe { switch::prepare(top, thread_main) }
+    }
+
+    /// Chooses who goes on: a thread not started yet, else the next one in order that need not wait. `None` when there
+    /// is nobody.
+    fn choose(&mut self) -> Option<*mut u8> {
+        if self.started < self.count {
+            return Some(self.start_next());
+        }
+        let mut next = self.current;
+        for _ in 0..self.count {
+            next += 1;
+            if next == self.count {
+                next = 0;
+            }
+            let thread = &self.threads[next];
+            // SAFETY: counters live in this lane (barrier, warps) or are static.
+            if unsafe { *thread.waits_on } != thread.wait_value {
+                let context = thread.context;
+                self.set_current(next);
+                return Some(context);
+            }
+        }
+        None
+    }
+
+    /// Lets the running thread wait until `*counter` leaves `value`.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack; `counter` outlives the block.
+    pub unsafe fn wait(lane: *mut Self, counter: *const u32, value: u32) {
+        // SAFETY: one OS thread owns the lane; no reference to it is held across the switch.
+        unsafe {
+            let waiting = (*lane).current;
+            let thread = &raw mut (&mut (*lane).threads)[waiting];
+            (*thread).waits_on = counter;
+            (*thread).wait_value = value;
+            if *counter != value {
+                return;
+            }
+            match (*lane).choose() {
+                Some(next) => switch::switch(&raw mut (*thread).context, next),
+                None => Self::stop(lane, BlockEnd::Deadlock),
+            }
+        }
+    }
+
+    /// Leaves the block for good: all its coroutines are abandoned where they stand.
+    ///
+    /// # Safety
+    /// Called on a coroutine's stack.
+    pub unsafe fn stop(lane: *mut Self, end: BlockEnd) -> ! {
+        // SAFETY: the scheduler's context was saved by run_block, which this switch returns to.
+        unsafe {
+            (*lane).end = end;
+            let scheduler = (*lane).scheduler;
+            switch::switch(&raw mut (*lane).retired, scheduler);
+        }
+        unreachable!("an abandoned coroutine was resumed")
+    }
+
+    /// `__syncthreads` and kin: the running thread arrives at the barrier on `line` with a value, waits for the others,
+    /// and gets what `operation` (0 count, 1 and, 2 or) made of all values.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    pub unsafe fn arrive(lane: *mut Self, line: u32, operation: usize, value: i32) -> i32 {
+        // SAFETY: one OS thread owns the lane; references end before the switch inside `wait`.
+        unsafe {
+            let this = &mut *lane;
+            let phase = this.barrier.phase;
+            match this.barrier.first {
+                None => this.barrier.first = Some((line, this.current)),
+                Some((first, thread)) if first != line => {
+                    let (here, there) = (this.actor(), this.actor_of(thread));
+                    this.checker.barrier_divergence(here, line, there, first);
+                }
+                Some(_) => {}
+            }
+            let reduced = &mut this.barrier.reduced[phase as usize & 1];
+            reduced[0] += i32::from(value != 0);
+            reduced[1] &= i32::from(value != 0);
+            reduced[2] |= i32::from(value != 0);
+            this.barrier.arrived += 1;
+            this.release_if_complete();
+            Self::wait(lane, &raw const (*lane).barrier.phase, phase);
+            (*lane).barrier.reduced[phase as usize & 1][operation]
+        }
+    }
+
+    fn release_if_complete(&mut self) {
+        if self.barrier.arrived == 0 || self.barrier.arrived < self.live {
+            return;
+        }
+        if self.live < self.count
+            && let Some((line, thread)) = self.barrier.first
+        {
+            let waiting = self.actor_of(thread);
+            self.checker.barrier_after_exit(waiting, line);
+        }
+        self.barrier.phase = self.barrier.phase.wrapping_add(1);
+        self.barrier.arrived = 0;
+        self.barrier.first = None;
+        self.barrier.reduced[self.barrier.phase as usize & 1] = REDUCE_START;
+        self.checker.begin_interval();
+    }
+
+    /// A warp operation of the running thread: see [`Warp::exchange`].
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    pub unsafe fn exchange(lane: *mut Self, mask: u32, value: u64) -> *const u64 {
+        // SAFETY: as for `arrive`.
+        unsafe {
+            let this = &mut *lane;
+            let (warp, lane_bit) = (this.current / 32, this.current % 32);
+            let existing = this.existing_mask(warp);
+            let ticket = this.warps[warp].arrive(lane_bit, mask, value, existing);
+            if ticket.complete {
+                this.checker.warp_synced(warp, ticket.mask);
+            }
+            Self::wait(lane, ticket.counter, ticket.value);
+            ticket.values
+        }
+    }
+
+    /// Lanes of a warp that the block has at all.
+    fn existing_mask(&self, warp: usize) -> u32 {
+        let lanes = (self.count - warp * 32).min(32);
+        if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 }
+    }
+
+    /// Lanes of the running thread's warp that have not returned.
+    pub fn active_mask(&self) -> u32 {
+        let warp = self.current / 32;
+        self.existing_mask(warp) & !self.warps[warp].returned()
+    }
+
+    /// The running thread returned from the kernel.
+    fn retire(&mut self) {
+        let (warp, lane_bit) = (self.current / 32, self.current % 32);
+        self.threads[self.current].waits_on = &NEVER;
+        self.threads[self.current].wait_value = NEVER;
+        self.live -= 1;
+        self.release_if_complete();
+        let existing = self.existing_mask(warp);
+        self.warps[warp].retire(lane_bit, existing);
+    }
+}
+
+const REDUCE_START: [i32; 3] = [0, 1, 0];
+
+/// Where every coroutine starts: runs the current thread, then those that have not started yet, until somebody else
+/// must go on.
+unsafe extern "C" fn thread_main() -> ! {
+    let lane = current();
+    loop {
+        // SAFETY: the lane outlives its coroutines and only this OS thread touches it; no reference is held while the
+        // kernel runs or across a switch.
+        unsafe {
+            let (kernel, arguments) = ((*lane).kernel, (*lane).arguments);
+            kernel(arguments.input, arguments.output, arguments.n, arguments.r);
+            (*lane).retire();
+            let this = &mut *lane;
+            if this.started < this.count {
+                let stack = this.threads[this.current].stack;
+                this.set_current(this.started);
+                this.started += 1;
+                this.threads[this.current].stack = stack;
+                continue;
+            }
+            let stack = this.threads[this.current].stack;
+            if this.live == 0 {
+                this.stacks.give(stack);
+                Lane::stop(lane, BlockEnd::Done);
+            }
+            match this.choose() {
+                Some(next) => {
+                    this.stacks.give(stack);
+                    switch::switch(&raw mut (*lane).retired, next);
+                }
+                None => Lane::stop(lane, BlockEnd::Deadlock),
+            }
+        }
+    }
+}
+
+/// Ends the block with a fault of the running thread.
+///
+/// # Safety
+/// Called on the running thread's own stack.
+pub unsafe fn fail(lane: *mut Lane, fault: RawFault) -> ! {
+    // SAFETY: see `Lane::stop`.
+    unsafe {
+        (*lane).fault = Some(fault);
+        Lane::stop(lane, BlockEnd::Stopped)
+    }
+}
+
+/// A site from a return address, as an offset into the object that starts at `base`.
+pub fn site(address: usize, base: usize) -> Option<Site> {
+    address.checked_sub(base).map(|offset| Site::Code(offset as u64))
+}

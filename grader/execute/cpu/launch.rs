@@ -1,0 +1,257 @@
+//! Runs a trial inside the worker: launches one after another, blocks shared among lanes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::arena::{Arena, Buffer, GridMap};
+use super::checker::Checker;
+use super::lane::{Arguments, BlockEnd, Lane};
+use super::message::Run;
+use super::object::{LoadedObject, ObjectMap};
+use super::raw::{RawFault, RawHazard, RawObservation};
+use super::signals;
+use crate::execute::Watch;
+
+/// Launches after which the input grid is compared with what it was: the sharp ones.
+const INPUT_COMPARED: u32 = 3;
+/// Blocks a lane takes at a time.
+const CHUNK: u64 = 4;
+/// Stack of a lane's OS thread: the thread-local segment is carved out of it.
+const LANE_STACK: usize = 16 << 20;
+
+/// What lanes share during a trial.
+struct Shared {
+    start: Barrier,
+    finish: Barrier,
+    next_block: AtomicU64,
+    stop: AtomicBool,
+    quit: AtomicBool,
+    plan: Mutex<Plan>,
+    fault: Mutex<Option<RawFault>>,
+    bytes_read: AtomicU64,
+}
+
+/// One launch.
+#[derive(Clone, Copy)]
+struct Plan {
+    launch: u32,
+    arguments: Arguments,
+    grids: GridMap,
+}
+
+// SAFETY: the pointers in a plan lead to the arena, which outlives the trial and is meant to be shared.
+unsafe impl Send for Plan {}
+
+/// Runs `run` from `initial`; `on_launch` hears of every launch, `on_grid` gets the kept grids.
+pub fn run_trial(
+    object: &LoadedObject,
+    map: &Arc<ObjectMap>,
+    arena: &mut Arena,
+    run: &Run,
+    initial: &[f32],
+    mut on_launch: impl FnMut(u32) -> Result<()>,
+    mut on_grid: impl FnMut(u32, &[f32]) -> Result<()>,
+) -> Result<RawObservation> {
+    arena.fill(initial)?;
+    poison_interior(arena.cells_mut(Buffer::B), run.n);
+    let lanes = if run.watch == Watch::Full { 1 } else { run.lanes.max(1) };
+    let shared = Shared::new(lanes);
+    std::thread::scope(|scope| {
+        for _ in 1..lanes {
+            let (shared, map) = (&shared, map.clone());
+            let body = move || other_lane(object, &map, run, shared);
+            std::thread::Builder::new().stack_size(LANE_STACK).spawn_scoped(scope, body)?;
+        }
+        let mut lane = new_lane(object, map, run)?;
+        let result = launches(&mut lane, &shared, arena, run, &mut on_launch, &mut on_grid);
+        shared.quit.store(true, Ordering::Release);
+        shared.start.wait();
+        result
+    })
+}
+
+impl Shared {
+    fn new(lanes: usize) -> Self {
+        let arguments = Arguments { input: std::ptr::null(), output: std::ptr::null_mut(), n: 0, r: 0.0 };
+        Self {
+            start: Barrier::new(lanes),
+            finish: Barrier::new(lanes),
+            next_block: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            quit: AtomicBool::new(false),
+            plan: Mutex::new(Plan { launch: 0, arguments, grids: GridMap { input: Buffer::A, bytes: 0 } }),
+            fault: Mutex::new(None),
+            bytes_read: AtomicU64::new(0),
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        *self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn new_lane(object: &LoadedObject, map: &Arc<ObjectMap>, run: &Run) -> Result<Box<Lane>> {
+    let variables = object.lane_variables(map)?;
+    let bytes = run.n * run.n * 4;
+    let segment = (variables.segment(), map.segment_bytes as usize);
+    let starts = [Buffer::A, Buffer::B].map(super::arena::address);
+    let checker = Checker::new(run.watch, map.clone(), object.base, segment, (starts, bytes));
+    let mut lane = Lane::new(object.kernel, variables, checker, GridMap { input: Buffer::A, bytes })?;
+    lane.enter();
+    signals::enter_lane()?;
+    Ok(lane)
+}
+
+fn other_lane(object: &LoadedObject, map: &Arc<ObjectMap>, run: &Run, shared: &Shared) {
+    let mut lane = new_lane(object, map, run);
+    loop {
+        shared.start.wait();
+        if shared.quit.load(Ordering::Acquire) {
+            return;
+        }
+        match &mut lane {
+            Ok(lane) => work(lane, run, shared),
+            Err(_) => shared.stop.store(true, Ordering::Relaxed),
+        }
+        shared.finish.wait();
+    }
+}
+
+fn launches(
+    lane: &mut Lane,
+    shared: &Shared,
+    arena: &mut Arena,
+    run: &Run,
+    on_launch: &mut impl FnMut(u32) -> Result<()>,
+    on_grid: &mut impl FnMut(u32, &[f32]) -> Result<()>,
+) -> Result<RawObservation> {
+    let mut seen = RawObservation::default();
+    let mut input = Buffer::A;
+    for launch in 1..=run.launches {
+        on_launch(launch)?;
+        let before = (launch <= INPUT_COMPARED).then(|| arena.cells(input).to_vec());
+        let (wall, cpu) = (Instant::now(), cpu_seconds());
+        launch_once(lane, shared, arena, run, launch, input);
+        seen.wall_seconds += wall.elapsed().as_secs_f64();
+        seen.cpu_seconds += cpu_seconds() - cpu;
+        if run.watch != Watch::Fast {
+            seen.words_read.push(shared.bytes_read.swap(0, Ordering::Relaxed) / 4);
+        }
+        seen.hazards = merge(std::mem::take(&mut seen.hazards), lane.checker.take_hazards());
+        if let (Some(before), None) = (before, seen.input_changed) {
+            seen.input_changed = first_change(launch, &before, arena.cells(input));
+        }
+        seen.fault = shared.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if seen.fault.is_some() {
+            return Ok(seen);
+        }
+        if shared.stop.load(Ordering::Relaxed) {
+            return Err(anyhow!("a lane could not be set up"));
+        }
+        seen.launches_done = launch;
+        let output = input.other();
+        if run.keep.contains(&launch) {
+            on_grid(launch, arena.cells(output))?;
+        }
+        if let (Some((row, column)), true) = (run.writer_of, launch == run.launches) {
+            let address = arena.address(output) + (row * run.n + column) * 4;
+            seen.writer = lane.checker.writer(output as usize, address);
+        }
+        input = output;
+    }
+    Ok(seen)
+}
+
+/// One launch on all lanes; returns when every block has run or one could not go on.
+fn launch_once(lane: &mut Lane, shared: &Shared, arena: &Arena, run: &Run, launch: u32, input: Buffer) {
+    let plan = Plan {
+        launch,
+        arguments: Arguments {
+            input: arena.address(input) as *const f32,
+            output: arena.address(input.other()) as *mut f32,
+            n: run.n as i32,
+            r: run.r,
+        },
+        grids: GridMap { input, bytes: run.n * run.n * 4 },
+    };
+    *shared.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = plan;
+    shared.next_block.store(0, Ordering::Relaxed);
+    shared.start.wait();
+    work(lane, run, shared);
+    shared.finish.wait();
+}
+
+/// A lane's share of the launch: takes blocks until none is left.
+fn work(lane: &mut Lane, run: &Run, shared: &Shared) {
+    let plan = shared.plan();
+    lane.checker.begin_launch(plan.launch, run.geometry.block, run.geometry.grid);
+    lane.begin_launch(run.geometry, plan.arguments, plan.grids);
+    let [x, y, z] = run.geometry.grid.map(u64::from);
+    let blocks = x * y * z;
+    while !shared.stop.load(Ordering::Relaxed) {
+        let first = shared.next_block.fetch_add(CHUNK, Ordering::Relaxed);
+        if first >= blocks {
+            break;
+        }
+        for block in first..(first + CHUNK).min(blocks) {
+            let index = [block % x, block / x % y, block / (x * y)].map(|part| part as u32);
+            let end = lane.run_block(index);
+            if end != BlockEnd::Done {
+                stop(lane, shared, end);
+                return;
+            }
+        }
+    }
+    shared.bytes_read.fetch_add(std::mem::take(&mut lane.bytes_read), Ordering::Relaxed);
+}
+
+fn stop(lane: &mut Lane, shared: &Shared, end: BlockEnd) {
+    let fault = match (end, lane.fault.take()) {
+        (_, Some(fault)) => fault,
+        (_, None) => RawFault::Deadlock,
+    };
+    let mut slot = shared.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    slot.get_or_insert(fault);
+    shared.stop.store(true, Ordering::Relaxed);
+}
+
+/// The output's interior starts as NaN, so that a cell nobody writes shows; its ring is part of the contract.
+fn poison_interior(cells: &mut [f32], n: usize) {
+    for row in 1..n.saturating_sub(1) {
+        cells[row * n + 1..row * n + n - 1].fill(f32::NAN);
+    }
+}
+
+fn first_change(launch: u32, before: &[f32], after: &[f32]) -> Option<(u32, usize, u32, u32)> {
+    if super::super::wire::bytes_of(before) == super::super::wire::bytes_of(after) {
+        return None;
+    }
+    let changed = |(old, new): (&f32, &f32)| old.to_bits() != new.to_bits();
+    let cell = before.iter().zip(after).position(changed)?;
+    Some((launch, cell, before[cell].to_bits(), after[cell].to_bits()))
+}
+
+/// Hazards of earlier launches first; a site seen again is counted.
+fn merge(mut all: Vec<RawHazard>, new: Vec<RawHazard>) -> Vec<RawHazard> {
+    for hazard in new {
+        match all.iter_mut().find(|known| known.kind == hazard.kind && known.site == hazard.site && same_memory(known, &hazard)) {
+            Some(known) => known.count += hazard.count,
+            None => all.push(hazard),
+        }
+    }
+    all
+}
+
+fn same_memory(a: &RawHazard, b: &RawHazard) -> bool {
+    a.memory.as_ref().map(std::mem::discriminant) == b.memory.as_ref().map(std::mem::discriminant)
+}
+
+/// CPU time of this process, seconds.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

@@ -1,0 +1,49 @@
+//! What the grader and a worker of engine cpu say to each other.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::object::ObjectMap;
+use super::raw::RawObservation;
+use crate::execute::{Actor, Watch};
+use crate::submission::Geometry;
+
+/// To the worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Load the object; answered by [`Reply::Ready`].
+    Load { object: PathBuf, map: ObjectMap },
+    /// Run a trial; the blob holds the initial grid. Answered by launches and grids, then [`Reply::Done`].
+    Run(Run),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Run {
+    pub n: usize,
+    pub r: f32,
+    pub launches: u32,
+    pub watch: Watch,
+    pub keep: Vec<u32>,
+    pub writer_of: Option<(usize, usize)>,
+    pub geometry: Geometry,
+    /// OS threads to share the blocks.
+    pub lanes: usize,
+}
+
+/// From the worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    Ready,
+    /// A launch begins.
+    Launch(u32),
+    /// The grid after a launch; the blob holds it.
+    Grid(u32),
+    Done(RawObservation),
+    /// A signal ended the run, or the grader asked where it stands (SIGUSR1). Written by the signal handler.
+    Signal { signal: i32, address: u64, code: u64, actor: Option<Actor>, stack_overflow: bool },
+    /// The worker itself failed.
+    Failed(String),
+}

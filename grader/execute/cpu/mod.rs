@@ -1,0 +1,29 @@
+//! Engine cpu: heat.cu compiled for the host, every CUDA thread a coroutine, memory watched through compiler hooks.
+//!
+//! The grader's side: [`engine`] starts a worker process and turns what it says into an observation, with [`symbols`]
+//! for lines. The worker's side, in the order of a launch: [`worker`] serves requests, [`launch`] shares blocks among
+//! lanes, [`lane`] runs a block ([`switch`], [`stacks`], [`warp`], [`copies`]), [`hooks`] answers the compiled code through
+//! the table of [`abi`], [`checker`] looks accesses up in [`shadow`] memory and the [`arena`] of the grids.
+
+mod abi;
+mod arena;
+mod checker;
+mod copies;
+pub mod engine;
+mod hooks;
+mod lane;
+mod launch;
+mod message;
+mod object;
+mod process;
+mod raw;
+mod shadow;
+mod signals;
+mod stacks;
+mod switch;
+mod symbols;
+mod warp;
+pub mod worker;
+
+pub use abi::DYNAMIC_SHARED;
+pub use engine::{CpuRunner, GeometryOf, Program, this_executable};

@@ -1,0 +1,245 @@
+//! The shared object that heat.cu was compiled to: what its symbols say, and its loaded form.
+
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, SymbolKind};
+use serde::{Deserialize, Serialize};
+
+use super::abi::{KernelFn, SLOTS};
+
+/// A variable in shared memory, by its place in the thread-local segment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SharedSymbol {
+    /// Its name in heat.cu, without the function around it.
+    pub name: String,
+    /// The function around it, demangled; empty at namespace scope.
+    pub function: String,
+    pub offset: u64,
+    pub bytes: u64,
+    /// The dynamic shared array, whose size the launch gives.
+    pub dynamic: bool,
+    /// This runtime's own.
+    pub hidden: bool,
+}
+
+/// A __device__ or __constant__ variable, by its offset from the load address.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Variable {
+    pub name: String,
+    pub range: Range<u64>,
+}
+
+/// Where an object keeps what. Offsets are from the load address, or from the thread-local segment's start.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ObjectMap {
+    /// Ascending by offset.
+    pub shared: Vec<SharedSymbol>,
+    pub segment_bytes: u64,
+    /// Offset of the variable that anchors the segment's address.
+    pub anchor: u64,
+    /// Writable data, where __device__ variables live.
+    pub data: Range<u64>,
+    pub constants: Vec<Range<u64>>,
+    pub variables: Vec<Variable>,
+    pub image_bytes: u64,
+}
+
+const ANCHOR: &str = "hg_thread_idx";
+const DYNAMIC: &str = "hg_dynamic_shared";
+const OWN_PREFIX: &str = "hg_";
+
+impl ObjectMap {
+    /// Reads the symbols of the object at `path`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).context("cannot read the compiled kernel")?;
+        let file = object::File::parse(&*bytes).context("cannot parse the compiled kernel")?;
+        let mut map = Self::default();
+        map.image_bytes = file.segments().map(|segment| segment.address() + segment.size()).max().unwrap_or(0);
+        let thread_local = || file.sections().filter(|s| matches!(s.kind(), SectionKind::Tls | SectionKind::UninitializedTls));
+        let segment_start = thread_local().map(|s| s.address()).min().unwrap_or(0);
+        map.segment_bytes = thread_local().map(|s| s.address() + s.size() - segment_start).max().unwrap_or(0);
+        map.read_sections(&file);
+        for symbol in file.symbols() {
+            map.read_symbol(&symbol);
+        }
+        map.shared.sort_by_key(|symbol| symbol.offset);
+        map.shared.dedup_by_key(|symbol| symbol.offset);
+        let anchor = map.shared.iter().find(|symbol| symbol.name == ANCHOR);
+        map.anchor = anchor.ok_or_else(|| anyhow!("the compiled kernel lacks {ANCHOR}"))?.offset;
+        Ok(map)
+    }
+
+    fn read_sections(&mut self, file: &object::File) {
+        let (mut low, mut high) = (u64::MAX, 0);
+        for section in file.sections() {
+            let range = section.address()..section.address() + section.size();
+            if section.name().is_ok_and(|name| name.starts_with("hg_constant.")) {
+                self.constants.push(range);
+            } else if matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData) {
+                low = low.min(range.start);
+                high = high.max(range.end);
+            }
+        }
+        self.data = low.min(high)..high;
+    }
+
+    fn read_symbol(&mut self, symbol: &object::Symbol) {
+        let Ok(mangled) = symbol.name() else { return };
+        let (function, name) = split_name(mangled);
+        match symbol.kind() {
+            SymbolKind::Tls => self.shared.push(SharedSymbol {
+                dynamic: mangled == DYNAMIC,
+                hidden: mangled.starts_with(OWN_PREFIX) && mangled != DYNAMIC,
+                name: if mangled == DYNAMIC { "dynamic shared memory".to_owned() } else { name },
+                function,
+                offset: symbol.address(),
+                bytes: symbol.size(),
+            }),
+            SymbolKind::Data if symbol.size() > 0 && !mangled.starts_with(OWN_PREFIX) => {
+                self.variables.push(Variable { name, range: symbol.address()..symbol.address() + symbol.size() });
+            }
+            _ => {}
+        }
+    }
+
+    /// The variable at an offset from the load address.
+    pub fn variable(&self, offset: u64) -> Option<&str> {
+        self.variables.iter().find(|variable| variable.range.contains(&offset)).map(|variable| variable.name.as_str())
+    }
+
+    /// Static shared memory of the functions whose demangled name starts like `kernel`, bytes.
+    pub fn static_shared(&self, kernel: &str) -> u64 {
+        let own = |symbol: &&SharedSymbol| !symbol.dynamic && !symbol.hidden && symbol.function.contains(kernel);
+        self.shared.iter().filter(own).map(|symbol| symbol.bytes).sum()
+    }
+}
+
+/// Splits a demangled name like `ns::twoStep(float const*, ...)::tile` into the function and `tile`.
+fn split_name(mangled: &str) -> (String, String) {
+    let demangled = cpp_demangle::Symbol::new(mangled).ok().and_then(|symbol| symbol.demangle().ok());
+    let full = demangled.unwrap_or_else(|| mangled.to_owned());
+    match full.rfind(")::") {
+        Some(position) => (full[..=position].to_owned(), full[position + 3..].to_owned()),
+        None => (String::new(), full),
+    }
+}
+
+/// The object, loaded. Its static constructors have run.
+pub struct LoadedObject {
+    /// Load address.
+    pub base: usize,
+    pub kernel: KernelFn,
+    table: *mut [usize; SLOTS],
+    library: Library,
+}
+
+// SAFETY: lanes only read from it; the table is written through &mut, when no lane runs.
+unsafe impl Sync for LoadedObject {}
+
+impl LoadedObject {
+    pub fn load(path: &Path) -> Result<Self> {
+        // SAFETY: loading runs the learner's static constructors; this process exists to run the learner's code.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.context("cannot load the compiled kernel")?;
+        // SAFETY: the host build defines these two symbols with these types.
+        let (kernel, table) = unsafe {
+            let kernel = *library.get::<KernelFn>(b"hg_kernel\0").context("the compiled kernel lacks hg_kernel")?;
+            let table = *library.get::<*mut [usize; SLOTS]>(b"hg_table\0").context("the compiled kernel lacks hg_table")?;
+            (kernel, table)
+        };
+        // SAFETY: dladdr only reads; the structure is plain data.
+        let base = unsafe {
+            let mut info: libc::Dl_info = std::mem::zeroed();
+            if libc::dladdr(kernel as *const libc::c_void, &raw mut info) == 0 {
+                return Err(anyhow!("cannot find where the compiled kernel was loaded"));
+            }
+            info.dli_fbase as usize
+        };
+        Ok(Self { base, kernel, table, library })
+    }
+
+    /// Installs the runtime's answers; no kernel may be running.
+    pub fn install(&mut self, table: [usize; SLOTS]) {
+        // SAFETY: the table is the object's own writable array of this size.
+        unsafe { *self.table = table };
+    }
+
+    /// The variables of the calling OS thread.
+    pub fn lane_variables(&self, map: &ObjectMap) -> Result<LaneVariables> {
+        let variable = |name: &[u8]| -> Result<*mut [u32; 4]> {
+            // SAFETY: hooks.inc defines these thread-local variables of 16 bytes; dlsym gives this thread's copy.
+            let symbol = unsafe { self.library.get::<*mut [u32; 4]>(name) }.context("the compiled kernel lacks a CUDA variable")?;
+            Ok(symbol.as_raw_ptr().cast())
+        };
+        let thread = variable(b"hg_thread_idx\0")?;
+        let segment = thread as usize - map.anchor as usize;
+        let arrays = map.shared.iter().filter(|symbol| !symbol.hidden && !symbol.dynamic);
+        Ok(LaneVariables {
+            thread,
+            block: variable(b"hg_block_idx\0")?,
+            block_dim: variable(b"hg_block_dim\0")?,
+            grid_dim: variable(b"hg_grid_dim\0")?,
+            segment,
+            segment_bytes: map.segment_bytes as usize,
+            arrays: arrays.map(|symbol| (segment + symbol.offset as usize, symbol.bytes as usize)).collect(),
+            dynamic: map.shared.iter().find(|symbol| symbol.dynamic).map_or(segment, |s| segment + s.offset as usize),
+        })
+    }
+}
+
+/// The CUDA variables and the shared memory of one OS thread.
+#[derive(Clone)]
+pub struct LaneVariables {
+    thread: *mut [u32; 4],
+    block: *mut [u32; 4],
+    block_dim: *mut [u32; 4],
+    grid_dim: *mut [u32; 4],
+    segment: usize,
+    segment_bytes: usize,
+    arrays: Vec<(usize, usize)>,
+    dynamic: usize,
+}
+
+/// What shared memory holds before a block writes it: the bits of a NaN.
+const POISON: u8 = 0xff;
+
+impl LaneVariables {
+    #[inline(always)]
+    pub fn set_thread(&self, index: [u32; 4]) {
+        // SAFETY: points to this OS thread's variable, alive as long as the thread and the object.
+        unsafe { *self.thread = index };
+    }
+
+    pub fn set_block(&self, [x, y, z]: [u32; 3]) {
+        // SAFETY: as above.
+        unsafe { *self.block = [x, y, z, 0] };
+    }
+
+    pub fn set_shape(&self, [bx, by, bz]: [u32; 3], [gx, gy, gz]: [u32; 3]) {
+        // SAFETY: as above.
+        unsafe {
+            *self.block_dim = [bx, by, bz, 0];
+            *self.grid_dim = [gx, gy, gz, 0];
+        }
+    }
+
+    /// Poisons all shared arrays and the first `dynamic` bytes of the dynamic one.
+    pub fn poison_shared(&self, dynamic: u32) {
+        for (address, bytes) in self.arrays.iter().copied().chain([(self.dynamic, dynamic as usize)]) {
+            // SAFETY: the arrays lie in this OS thread's segment; the dynamic one is as large as any launch may ask for.
+            unsafe { std::ptr::write_bytes(address as *mut u8, POISON, bytes) };
+        }
+    }
+
+    pub fn segment(&self) -> usize {
+        self.segment
+    }
+
+    /// Whether an address lies in this OS thread's shared memory.
+    #[inline(always)]
+    pub fn in_segment(&self, address: usize) -> bool {
+        address.wrapping_sub(self.segment) < self.segment_bytes
+    }
+}

@@ -1,0 +1,93 @@
+//! The worker process: this binary's hidden subcommand. It alone runs learner's code, and never holds the answer.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+
+use super::arena::Arena;
+use super::hooks;
+use super::launch::run_trial;
+use super::message::{Reply, Request};
+use super::object::{LoadedObject, ObjectMap};
+use super::signals;
+use crate::execute::wire;
+
+/// The loader takes a library's thread-local segment into the static one only if the executable's own is aligned as
+/// strictly; this variable makes it so, for shared arrays declared with up to that alignment.
+#[repr(align(1024))]
+struct Aligned(Cell<u8>);
+
+thread_local!(static ALIGNMENT: Aligned = const { Aligned(Cell::new(0)) });
+
+/// Serves requests on standard input until it ends. Replies go to what was standard output; from then on, whatever the
+/// kernel prints goes to standard error, which the grader captures.
+pub fn main() -> Result<()> {
+    end_with_parent();
+    ALIGNMENT.with(|aligned| std::hint::black_box(aligned).0.set(1));
+    let mut replies = take_over_stdout()?;
+    let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
+    let mut arena = Arena::map()?;
+    let mut loaded: Option<(LoadedObject, Arc<ObjectMap>)> = None;
+    while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
+        let result = match request {
+            Request::Load { object, map } => LoadedObject::load(&object).and_then(|object| {
+                signals::install(replies.as_raw_fd(), object.base, map.image_bytes as usize)?;
+                loaded = Some((object, Arc::new(map)));
+                Ok(Reply::Ready)
+            }),
+            Request::Run(run) => {
+                let (object, map) = loaded.as_mut().ok_or_else(|| anyhow!("nothing was loaded"))?;
+                object.install(hooks::table(run.watch));
+                let initial = wire::cells_of(&blob);
+                let mut to = &replies;
+                let mut also_to = &replies;
+                run_trial(
+                    object,
+                    map,
+                    &mut arena,
+                    &run,
+                    &initial,
+                    |launch| wire::write(&mut to, &Reply::Launch(launch), &[]),
+                    |launch, cells| wire::write(&mut also_to, &Reply::Grid(launch), wire::bytes_of(cells)),
+                )
+                .map(Reply::Done)
+            }
+        };
+        flush_prints();
+        let reply = result.unwrap_or_else(|error| Reply::Failed(format!("{error:#}")));
+        wire::write(&mut replies, &reply, &[])?;
+    }
+    Ok(())
+}
+
+/// Keeps standard output for replies and lets descriptor 1 point to standard error.
+fn take_over_stdout() -> Result<File> {
+    let kept = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3).context("cannot keep the reply channel")?;
+    rustix::stdio::dup2_stdout(std::io::stderr()).context("cannot redirect standard output")?;
+    Ok(File::from(kept))
+}
+
+/// Pushes out what kernels printed through C's standard output.
+fn flush_prints() {
+    // SAFETY: fflush(NULL) flushes all C streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    let _ = std::io::stderr().flush();
+}
+
+/// Ends this process when the grader is gone, even in the middle of a launch. A thread that looks, rather than a
+/// parent-death signal: that one fires when the *thread* that started the worker ends.
+fn end_with_parent() {
+    let parent = rustix::process::getppid();
+    std::thread::spawn(move || {
+        signals::keep_question_away();
+        while rustix::process::getppid() == parent {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        // SAFETY: nothing of this process is worth cleaning up.
+        unsafe { libc::_exit(1) };
+    });
+}

@@ -1,0 +1,177 @@
+//! Tools that misbehave, played by /bin/sh.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+fn shell(script: &str, limits: Limits) -> Finished {
+    let folder = scratch().unwrap();
+    Tool::new("/bin/sh", folder.path()).args(["-c", script]).limits(limits).run().unwrap()
+}
+
+fn limits() -> Limits {
+    Limits { wall: Duration::from_secs(20), ..Limits::default() }
+}
+
+/// Whether a process lives (a zombie does not).
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+}
+
+fn dies(pid: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while lives(pid) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    !lives(pid)
+}
+
+#[test]
+fn an_honest_tool_gives_its_output_and_exit_code() {
+    let finished = shell("echo out; echo err >&2; exit 3", limits());
+    assert_eq!((finished.status, finished.signal, finished.timed_out), (Some(3), None, None));
+    assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("out\n", "err\n"));
+    assert!(!finished.truncated && !finished.success());
+}
+
+#[test]
+fn grandchildren_are_gone_after_the_wall_limit() {
+    let limits = Limits { wall: Duration::from_millis(500), ..limits() };
+    let started = Instant::now();
+    let finished = shell("for i in 1 2 3; do (sh -c 'echo $$; sleep 300; :') & done; echo $$; wait", limits);
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!((finished.timed_out, finished.signal), (Some(Limit::Wall), Some(libc::SIGKILL)));
+    assert_eq!(finished.stdout.lines().count(), 4, "{}", finished.stdout);
+    assert!(finished.stdout.lines().all(dies));
+}
+
+#[test]
+fn grandchildren_that_outlive_their_parent_are_killed_and_hold_nobody_up() {
+    let started = Instant::now();
+    let finished = shell("sh -c 'echo $$; sleep 300; :' & sleep 0.2; exit 0", limits());
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(finished.success());
+    assert!(dies(finished.stdout.trim()));
+}
+
+#[test]
+fn a_process_that_left_the_group_and_keeps_the_pipe_holds_nobody_up() {
+    let started = Instant::now();
+    let finished = shell("setsid sh -c 'echo $$; exec sleep 8' & sleep 0.2; exit 0", limits());
+    assert!(started.elapsed() < Duration::from_secs(4));
+    assert!(finished.success());
+}
+
+#[test]
+fn a_flood_on_both_pipes_is_cut_at_the_cap_and_read_to_its_end() {
+    let limits = Limits { output: 1000, ..limits() };
+    let finished = shell("head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2; exit 7", limits);
+    assert_eq!((finished.stdout.len(), finished.stderr.len()), (1000, 1000));
+    assert_eq!((finished.status, finished.truncated), (Some(7), true));
+}
+
+#[test]
+fn an_endless_flood_meets_the_wall_limit() {
+    let limits = Limits { wall: Duration::from_millis(400), ..limits() };
+    let finished = shell("exec cat /dev/zero", limits);
+    assert_eq!((finished.timed_out, finished.truncated), (Some(Limit::Wall), true));
+}
+
+#[test]
+fn the_cpu_limit_ends_a_busy_loop() {
+    let limits = Limits { cpu: Duration::from_secs(1), ..limits() };
+    let finished = shell("while :; do :; done", limits);
+    assert_eq!((finished.timed_out, finished.signal), (Some(Limit::Cpu), Some(libc::SIGXCPU)));
+}
+
+#[test]
+fn the_address_space_limit_refuses_memory() {
+    let limits = Limits { address_space: Some(64 << 20), ..limits() };
+    let finished = shell("head -c 200000000 /dev/zero | tail -c 190000000 | wc -c", limits);
+    assert!(finished.stdout.trim().parse::<u64>().unwrap_or(0) < 190_000_000, "{finished:?}");
+}
+
+#[test]
+fn the_file_size_limit_ends_the_writer() {
+    let limits = Limits { file_size: Some(1 << 20), ..limits() };
+    let finished = shell("exec cat /dev/zero > big", limits);
+    assert_eq!(finished.timed_out, Some(Limit::FileSize));
+}
+
+#[test]
+fn nothing_of_the_environment_leaks_and_home_is_the_folder() {
+    let folder = scratch().unwrap();
+    let finished = Tool::new("/usr/bin/env", folder.path()).run().unwrap();
+    let mut names: Vec<_> = finished.stdout.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["HOME", "LANG", "LC_ALL", "PATH", "TMPDIR"]);
+    assert!(finished.stdout.contains(&format!("HOME={}", folder.path().display())));
+}
+
+#[test]
+fn stdin_is_empty() {
+    assert_eq!(shell("cat; echo end", limits()).stdout, "end\n");
+}
+
+#[test]
+fn a_missing_program_is_an_error() {
+    let error = Tool::new("/nonexistent/nvcc", "/tmp").run().unwrap_err();
+    assert!(format!("{error:#}").starts_with("cannot start /nonexistent/nvcc"));
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_survived() {
+    assert!(shell(r"printf '\377\376'", limits()).stdout.contains('\u{fffd}'));
+}
+
+#[test]
+fn a_tool_dies_with_the_thread_that_runs_it() {
+    let folder = scratch().unwrap();
+    let tool = Tool::new("/bin/sh", folder.path()).args(["-c", "exec sleep 300"]);
+    let group = std::thread::scope(|scope| scope.spawn(|| tool.spawn().unwrap()).join().unwrap());
+    let pid = group.child.id().to_string();
+    assert!(dies(&pid));
+}
+
+#[test]
+fn dropping_a_running_tool_kills_its_group() {
+    let folder = scratch().unwrap();
+    let tool = Tool::new("/bin/sh", folder.path()).args(["-c", "sleep 300 & echo $! > pid; wait"]);
+    let group = tool.spawn().unwrap();
+    let file = folder.path().join("pid");
+    let pid = loop {
+        match std::fs::read_to_string(&file) {
+            Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    assert!(lives(&pid));
+    drop(group);
+    assert!(dies(&pid));
+}
+
+#[test]
+fn a_confined_tool_reads_its_own_folder_and_the_system_but_no_other_folder() {
+    if super::super::landlock::abi() == 0 {
+        return;
+    }
+    let (folder, secret) = (scratch().unwrap(), scratch().unwrap());
+    std::fs::write(secret.path().join("secret"), "42").unwrap();
+    let system = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"].map(PathBuf::from);
+    let ruleset = super::super::landlock::ruleset(&system, &[folder.path().into()]);
+    let script = format!(
+        "cat {}; cat /etc/passwd; echo x > mine && cat mine; echo y > /dev/null && echo null",
+        secret.path().join("secret").display()
+    );
+    let finished = Tool::new("/bin/sh", folder.path()).args(["-c", &script]).confined(ruleset).run().unwrap();
+    assert_eq!(finished.stdout, "x\nnull\n", "{}", finished.stderr);
+}
+
+#[test]
+fn relative_entries_of_path_are_dropped() {
+    assert!(std::env::split_paths(&search_path()).all(|folder| folder.is_absolute()));
+    assert!(find_program("sh").is_some_and(|path| path.is_absolute()));
+    assert!(!is_executable(Path::new("/tmp")));
+}
