@@ -19,15 +19,8 @@ use crate::selftest;
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
-#[command(
-    name = "heat-grader",
-    version,
-    arg_required_else_help = true,
-    max_term_width = 100
-)]
-#[command(
-    after_help = "Exit codes: 0 passed, 1 the submission failed, 2 usage error, 3 could not grade."
-)]
+#[command(name = "heat-grader", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 passed, 1 the submission failed, 2 usage error, 3 could not grade.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -142,18 +135,13 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> ExitCode {
     match command {
         Command::Check(check) => {
-            let scope = if check.full {
-                Scope::Full
-            } else {
-                Scope::Quick
-            };
+            let scope = if check.full { Scope::Full } else { Scope::Quick };
             let target = check.report.map(Target::of);
             graded(order(check.path, scope, false, check.common), target)
         }
-        Command::Grade(grade) => graded(
-            order(grade.path, Scope::Full, true, grade.common),
-            Some(Target::of(grade.report)),
-        ),
+        Command::Grade(grade) => {
+            graded(order(grade.path, Scope::Full, true, grade.common), Some(Target::of(grade.report)))
+        }
         Command::Selftest(args) => plain(|| {
             selftest::run(&selftest::Options {
                 fixtures: args.fixtures,
@@ -165,11 +153,7 @@ fn run(command: Command) -> ExitCode {
         Command::Doctor { offline } => plain(|| {
             let findings = doctor::examine(offline);
             outbox::print(&doctor::render(&findings, true));
-            Ok(if doctor::can_check(&findings) {
-                ExitCode::Passed
-            } else {
-                ExitCode::Ungraded
-            })
+            Ok(if doctor::can_check(&findings) { ExitCode::Passed } else { ExitCode::Ungraded })
         }),
         Command::Schema => plain(|| {
             outbox::print(&json::schema()?);
@@ -203,10 +187,7 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
 /// Grades, and delivers a report whatever happens.
 fn graded(order: Order, target: Option<Target>) -> ExitCode {
     if let Err(reason) = usable(&order.path, target.as_ref()) {
-        return deliver(
-            &Graded::without_source(Report::of_error(reason, ExitCode::Usage)),
-            target.as_ref(),
-        );
+        return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
     }
     let graded = outbox::guarded(|| grade::grade(&order)).unwrap_or_else(|error| {
         Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded))
@@ -216,9 +197,7 @@ fn graded(order: Order, target: Option<Target>) -> ExitCode {
 
 /// What can be told about the command line before anything is graded.
 fn usable(path: &Path, target: Option<&Target>) -> Result<(), String> {
-    if std::fs::symlink_metadata(path)
-        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
-    {
+    if std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Err(format!("{} does not exist", path.display()));
     }
     target.map_or(Ok(()), Target::check)
@@ -233,14 +212,8 @@ fn deliver(graded: &Graded, target: Option<&Target>) -> ExitCode {
     }
     let written = target.map_or(Ok(()), |target| target.write(&graded.report));
     if let Err(error) = written {
-        outbox::warn(&format!(
-            "heat-grader: the report could not be written: {error:#}\n"
-        ));
-        return if graded.report.exit_code == ExitCode::Usage as u8 {
-            ExitCode::Usage
-        } else {
-            ExitCode::Ungraded
-        };
+        outbox::warn(&format!("heat-grader: the report could not be written: {error:#}\n"));
+        return if graded.report.exit_code == ExitCode::Usage as u8 { ExitCode::Usage } else { ExitCode::Ungraded };
     }
     ExitCode::from_status(graded.report.exit_code)
 }
@@ -255,24 +228,14 @@ fn plain(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
 
 /// A command line that clap refuses, or that asks for help. Where JSON was asked for on stdout, stdout gets JSON.
 fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
-    let code = if error.use_stderr() {
-        ExitCode::Usage
-    } else {
-        ExitCode::Passed
-    };
+    let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Passed };
     if !wants_json(typed) {
         error.print().ok();
         return code;
     }
     outbox::warn(&error.render().ansi().to_string());
     if code == ExitCode::Usage {
-        let sentence = error
-            .render()
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .replace("error: ", "");
+        let sentence = error.render().to_string().lines().next().unwrap_or_default().replace("error: ", "");
         Target::Stdout.write(&Report::of_error(sentence, code)).ok();
     }
     code
@@ -302,8 +265,7 @@ mod tests {
 
     #[test]
     fn json_on_stdout_is_asked_for_in_two_ways() {
-        let typed =
-            |words: &[&str]| wants_json(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let typed = |words: &[&str]| wants_json(&words.iter().map(OsString::from).collect::<Vec<_>>());
         assert!(typed(&["check", "--report", "-"]) && typed(&["check", "--report=-"]));
         assert!(!typed(&["check", "--report", "x", "-"]));
     }

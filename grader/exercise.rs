@@ -154,14 +154,9 @@ impl Exercise {
         let figures = &self.exercise;
         let trials = &self.trials;
         let sizes = [figures.n, figures.quick_n].into_iter();
-        let sizes = sizes
-            .chain(trials.hazards.sizes.iter().copied())
-            .chain(trials.sharp.sizes.iter().copied());
+        let sizes = sizes.chain(trials.hazards.sizes.iter().copied()).chain(trials.sharp.sizes.iter().copied());
         let mut sizes = sizes.chain(trials.portable.sizes.iter().copied());
-        anyhow::ensure!(
-            sizes.all(|n| n as usize >= MIN_N),
-            "exercise.toml: a grid needs at least {MIN_N} cells a side"
-        );
+        anyhow::ensure!(sizes.all(|n| n as usize >= MIN_N), "exercise.toml: a grid needs at least {MIN_N} cells a side");
         anyhow::ensure!(
             figures.steps_per_launch > 0 && figures.steps >= 2 * figures.steps_per_launch,
             "exercise.toml: steps must hold at least two launches"
@@ -170,12 +165,7 @@ impl Exercise {
             figures.steps.is_multiple_of(figures.steps_per_launch),
             "exercise.toml: steps must be a multiple of steps_per_launch"
         );
-        let mut numbers = trials
-            .hazards
-            .r
-            .iter()
-            .copied()
-            .chain([figures.r, trials.portable.r]);
+        let mut numbers = trials.hazards.r.iter().copied().chain([figures.r, trials.portable.r]);
         anyhow::ensure!(
             numbers.all(|r| 0.0 < r && r <= 0.25),
             "exercise.toml: r must lie in (0, 1/4], or the tolerance does not hold"
@@ -184,22 +174,12 @@ impl Exercise {
             trials.hazards.sizes.len() == trials.hazards.r.len(),
             "exercise.toml: trials.hazards needs one r a size"
         );
-        let lists = [
-            &trials.hazards.launches,
-            &trials.sharp.launches,
-            &trials.count.launches,
-            &trials.portable.launches,
-        ];
+        let lists = [&trials.hazards.launches, &trials.sharp.launches, &trials.count.launches, &trials.portable.launches];
         anyhow::ensure!(
-            lists
-                .into_iter()
-                .all(|list| !list.is_empty() && list[0] > 0 && list.is_sorted_by(|a, b| a < b)),
+            lists.into_iter().all(|list| !list.is_empty() && list[0] > 0 && list.is_sorted_by(|a, b| a < b)),
             "exercise.toml: launches must be a rising list of counts from 1"
         );
-        anyhow::ensure!(
-            figures.budget > 0.0 && self.tolerance.rounding > 0.0,
-            "exercise.toml: budget and rounding must be above 0"
-        );
+        anyhow::ensure!(figures.budget > 0.0 && self.tolerance.rounding > 0.0, "exercise.toml: budget and rounding must be above 0");
         Ok(())
     }
 }
@@ -212,19 +192,8 @@ mod tests {
     fn the_shipped_exercise_holds_the_lessons_figures() {
         let exercise = Exercise::shipped().expect("reference/exercise.toml");
         let figures = &exercise.exercise;
-        assert_eq!(
-            (
-                figures.n,
-                figures.quick_n,
-                figures.steps,
-                figures.steps_per_launch
-            ),
-            (2048, 512, 1000, 2)
-        );
-        assert_eq!(
-            (figures.r, figures.budget, exercise.launches()),
-            (0.2, 1.5, 500)
-        );
+        assert_eq!((figures.n, figures.quick_n, figures.steps, figures.steps_per_launch), (2048, 512, 1000, 2));
+        assert_eq!((figures.r, figures.budget, exercise.launches()), (0.2, 1.5, 500));
         assert_eq!(Exercise::interior_cells(2048), 4_186_116);
         assert_eq!(exercise.trials.hazards.sizes, [100, 260]);
     }
@@ -236,10 +205,7 @@ mod tests {
         // DESIGN.md: bound 1.9e-6 after two timesteps and 9.5e-4 after a thousand, for max|u0| = 1.
         assert!((exercise.tolerance(2, 1.0) - 1.907e-6).abs() < 1e-9);
         assert!((exercise.tolerance(1000, 1.0) - 9.5367e-4).abs() < 1e-8);
-        assert_eq!(
-            exercise.tolerance(2, 2.25),
-            2.25 * exercise.tolerance(2, 1.0)
-        );
+        assert_eq!(exercise.tolerance(2, 2.25), 2.25 * exercise.tolerance(2, 1.0));
     }
 
     #[test]
@@ -255,9 +221,6 @@ mod tests {
 
     #[test]
     fn launches_must_rise() {
-        assert!(
-            Exercise::from_toml(&SHIPPED.replace("launches = [1, 3]", "launches = [3, 1]"))
-                .is_err()
-        );
+        assert!(Exercise::from_toml(&SHIPPED.replace("launches = [1, 3]", "launches = [3, 1]")).is_err());
     }
 }

@@ -12,17 +12,13 @@ use crate::report::{Report, json};
 /// Prints on stdout, colours only where they are wanted. A reader that has gone away is no reason to fail.
 pub fn print(text: &str) {
     let mut out = anstream::stdout();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .ok();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }
 
 /// Prints on stderr, likewise.
 pub fn warn(text: &str) {
     let mut out = anstream::stderr();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .ok();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }
 
 /// Where the JSON report goes.
@@ -35,30 +31,17 @@ pub enum Target {
 impl Target {
     /// `-` is standard output.
     pub fn of(typed: PathBuf) -> Self {
-        if typed == Path::new("-") {
-            Self::Stdout
-        } else {
-            Self::File(typed)
-        }
+        if typed == Path::new("-") { Self::Stdout } else { Self::File(typed) }
     }
 
     /// Whether a report can be put there, as far as can be told beforehand; else why not.
     pub fn check(&self) -> Result<(), String> {
-        let Self::File(file) = self else {
-            return Ok(());
-        };
+        let Self::File(file) = self else { return Ok(()) };
         if file.is_dir() {
-            return Err(format!(
-                "{} is a folder; --report names a file",
-                file.display()
-            ));
+            return Err(format!("{} is a folder; --report names a file", file.display()));
         }
         let folder = folder_of(file);
-        if folder.is_dir() {
-            Ok(())
-        } else {
-            Err(format!("the folder {} does not exist", folder.display()))
-        }
+        if folder.is_dir() { Ok(()) } else { Err(format!("the folder {} does not exist", folder.display())) }
     }
 
     /// Writes the report: to a file as a whole, by rename, so that nobody reads half of it.
@@ -88,10 +71,7 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
         return Ok(std::fs::write(file, text)?);
     }
     let readable = std::fs::Permissions::from_mode(0o644);
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".heat-grader-")
-        .permissions(readable)
-        .tempfile_in(folder_of(file))?;
+    let mut temporary = tempfile::Builder::new().prefix(".heat-grader-").permissions(readable).tempfile_in(folder_of(file))?;
     temporary.write_all(text.as_bytes())?;
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;
@@ -106,12 +86,8 @@ pub fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| {
         let what = info.payload_as_str().unwrap_or("no message");
-        let at = info
-            .location()
-            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-        let mut first = PANIC
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let at = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        let mut first = PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         first.get_or_insert_with(|| format!("internal error{at}: {what}"));
     }));
     let outcome = caught(work);
@@ -122,12 +98,8 @@ pub fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
 /// As [`guarded`], inside of it: for one piece of work of several, whose panic must not end the others.
 pub fn caught<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let mut first = PANIC
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        Err(anyhow!(
-            first.take().unwrap_or_else(|| "internal error".to_owned())
-        ))
+        let mut first = PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Err(anyhow!(first.take().unwrap_or_else(|| "internal error".to_owned())))
     })
 }
 
@@ -141,19 +113,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("r.json");
         std::fs::write(&file, "old").unwrap();
-        Target::File(file.clone())
-            .write(&Report::of_error("x", ExitCode::Ungraded))
-            .unwrap();
-        assert!(
-            std::fs::read_to_string(&file)
-                .unwrap()
-                .contains("\"ungraded\"")
-        );
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "no temporary file is left"
-        );
+        Target::File(file.clone()).write(&Report::of_error("x", ExitCode::Ungraded)).unwrap();
+        assert!(std::fs::read_to_string(&file).unwrap().contains("\"ungraded\""));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]
@@ -165,12 +127,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_one_sentence() {
-        let error = guarded::<()>(|| panic!("the sky fell"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with("internal error at ") && error.ends_with("the sky fell"),
-            "{error}"
-        );
+        let error = guarded::<()>(|| panic!("the sky fell")).unwrap_err().to_string();
+        assert!(error.starts_with("internal error at ") && error.ends_with("the sky fell"), "{error}");
     }
 }

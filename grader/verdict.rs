@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::execute::Place;
 
 /// The checks, in the order in which they are made and reported.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckId {
     Source,
@@ -107,13 +105,7 @@ pub struct Check {
 impl Check {
     /// A check with nothing but its summary.
     pub fn new(id: CheckId, status: Status, summary: impl Into<String>) -> Self {
-        Self {
-            id,
-            status,
-            summary: summary.into(),
-            details: Vec::new(),
-            place: None,
-        }
+        Self { id, status, summary: summary.into(), details: Vec::new(), place: None }
     }
 
     /// The same check with one more sentence.
@@ -132,12 +124,7 @@ impl Check {
 impl Verdict {
     /// What the checks add up to. A gate that is missing or skipped can never make a pass: it was not judged.
     pub fn of(checks: &[Check], strict: bool) -> Self {
-        let status = |id: CheckId| {
-            checks
-                .iter()
-                .find(|check| check.id == id)
-                .map(|check| check.status)
-        };
+        let status = |id: CheckId| checks.iter().find(|check| check.id == id).map(|check| check.status);
         let gates = || CheckId::ALL.into_iter().filter(|id| id.gates(strict));
         if gates().any(|id| status(id) == Some(Status::Fail)) {
             Self::Fail
@@ -151,8 +138,5 @@ impl Verdict {
 
 /// The check that decides a failed grade: the first gate that failed.
 pub fn failing_check(checks: &[Check], strict: bool) -> Option<CheckId> {
-    checks
-        .iter()
-        .find(|check| check.status == Status::Fail && check.id.gates(strict))
-        .map(|check| check.id)
+    checks.iter().find(|check| check.status == Status::Fail && check.id.gates(strict)).map(|check| check.id)
 }

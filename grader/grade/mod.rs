@@ -9,17 +9,16 @@ use std::time::Instant;
 
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
-use crate::judge;
 use crate::judge::answer::{self, Given};
+use crate::judge;
 use crate::judge::plan::{Planned, Scope};
 use crate::judge::{Judge, Judgement, Options};
 use crate::progress::Progress;
 use crate::report::{self, Diagnostic, Launch, Report, build, escape};
-use crate::submission::{Kernel, Submission};
+use crate::submission::Kernel;
 use crate::verdict::{Check, CheckId, Status};
 
 pub mod seed;
-mod start;
 mod stations;
 pub mod trials;
 
@@ -58,17 +57,19 @@ pub struct Graded {
 impl Graded {
     /// A report on nothing that was read.
     pub fn without_source(report: Report) -> Self {
-        Self {
-            report,
-            source: None,
-        }
+        Self { report, source: None }
     }
 }
 
-/// A submission as text, with its answer.
+/// A submission as text.
 #[derive(Clone, Debug)]
 pub struct Source {
-    pub submission: Submission,
+    /// As it was given.
+    pub path: String,
+    pub name: String,
+    pub text: String,
+    /// 64 hexadecimal digits.
+    pub sha256: String,
     pub answer: Option<Given>,
 }
 
@@ -127,21 +128,14 @@ pub fn grade(order: &Order) -> anyhow::Result<Graded> {
 }
 
 /// Grades one submission with the given stations.
-pub fn grade_with(
-    stations: &dyn Stations,
-    order: &Order,
-    exercise: &Exercise,
-) -> anyhow::Result<Graded> {
+pub fn grade_with(stations: &dyn Stations, order: &Order, exercise: &Exercise) -> anyhow::Result<Graded> {
     let started = Instant::now();
     let seed = order.seed.map_or_else(seed::random, Ok)?;
     let mut draft = Draft::new(order, seed);
     let source = match stations.read()? {
         Ok(source) => source,
         Err(Refusal::Usage(reason)) => {
-            return Ok(Graded::without_source(Report::of_error(
-                reason,
-                ExitCode::Usage,
-            )));
+            return Ok(Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
         }
         Err(Refusal::Fault(reason)) => {
             draft.add(Check::new(CheckId::Source, Status::Fail, reason));
@@ -150,21 +144,12 @@ pub fn grade_with(
     };
     draft.take_source(&source);
     run_stations(stations, &source, exercise, &mut draft)?;
-    draft.add(answer::answer(
-        source.answer.as_ref(),
-        draft.reads.as_ref(),
-        exercise.exercise.n,
-    ));
+    draft.add(answer::answer(source.answer.as_ref(), draft.reads.as_ref(), exercise.exercise.n));
     Ok(draft.finish(Some(source), started))
 }
 
 /// From the text to the last trial; returns early where a check failed or could not be judged.
-fn run_stations(
-    stations: &dyn Stations,
-    source: &Source,
-    exercise: &Exercise,
-    draft: &mut Draft,
-) -> anyhow::Result<()> {
+fn run_stations(stations: &dyn Stations, source: &Source, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<()> {
     let began = Instant::now();
     let built = build_side_by_side(stations, source);
     draft.report.durations.compile = began.elapsed().as_secs_f64();
@@ -193,11 +178,7 @@ fn run_stations(
     match built.prepared.transpose()? {
         Some(Prepared::Engine(engine)) => run_trials(engine.as_ref(), exercise, draft),
         Some(Prepared::Cannot(reason)) => {
-            draft.add(Check::new(
-                CheckId::Values,
-                Status::Skip,
-                format!("could not be judged: {reason}"),
-            ));
+            draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
             Ok(())
         }
         None => Ok(()),
@@ -219,14 +200,8 @@ fn build_side_by_side(stations: &dyn Stations, source: &Source) -> Built {
         let found = stations.find(source);
         let launchable = found.as_ref().ok().filter(|found| found.launch.is_ok());
         let prepared = launchable.map(|found| stations.engine(source, found));
-        let cuda = nvcc
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Built {
-            cuda,
-            found,
-            prepared,
-        }
+        let cuda = nvcc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Built { cuda, found, prepared }
     })
 }
 
@@ -261,33 +236,13 @@ struct Draft {
 impl Draft {
     fn new(order: &Order, seed: u64) -> Self {
         let path = escape::line(&order.path.to_string_lossy());
-        let name = order.path.file_name().map_or_else(
-            || path.clone(),
-            |name| escape::line(&name.to_string_lossy()),
-        );
-        let submission = report::Submission {
-            path,
-            name,
-            sha256: None,
-            kernel: None,
-            kernel_line: None,
-            launch: None,
-        };
+        let name = order.path.file_name().map_or_else(|| path.clone(), |name| escape::line(&name.to_string_lossy()));
+        let submission = report::Submission { path, name, sha256: None, kernel: None, kernel_line: None, launch: None };
         let mut report = Report::blank();
         (report.scope, report.strict, report.seed) = (Some(order.scope), order.strict, Some(seed));
         report.submission = Some(submission);
-        let options = Options {
-            scope: order.scope,
-            strict: order.strict,
-            seed,
-        };
-        Self {
-            report,
-            checks: Vec::new(),
-            reads: None,
-            options,
-            quiet: order.quiet,
-        }
+        let options = Options { scope: order.scope, strict: order.strict, seed };
+        Self { report, checks: Vec::new(), reads: None, options, quiet: order.quiet }
     }
 
     fn add(&mut self, check: Check) {
@@ -302,15 +257,12 @@ impl Draft {
     }
 
     fn take_source(&mut self, source: &Source) {
-        let summary = format!(
-            "{} lines of source",
-            judge::grouped(source.submission.text.lines().count() as u64)
-        );
+        let summary = format!("{} lines of source", judge::grouped(source.text.lines().count() as u64));
         self.add(Check::new(CheckId::Source, Status::Pass, summary));
         self.report.answer = source.answer.as_ref().map(build::answer);
         if let Some(submission) = &mut self.report.submission {
-            submission.name = escape::line(&source.submission.name);
-            submission.sha256 = Some(source.submission.sha256.clone());
+            submission.name = escape::line(&source.name);
+            submission.sha256 = Some(source.sha256.clone());
         }
     }
 
@@ -324,11 +276,7 @@ impl Draft {
     }
 
     fn take_launch(&mut self, launch: Launch) {
-        self.add(Check::new(
-            CheckId::Launch,
-            Status::Pass,
-            build::launch_words(&launch),
-        ));
+        self.add(Check::new(CheckId::Launch, Status::Pass, build::launch_words(&launch)));
         if let Some(submission) = &mut self.report.submission {
             submission.launch = Some(launch);
         }
@@ -339,19 +287,12 @@ impl Draft {
             self.checks.retain(|earlier| earlier.id != check.id);
             self.checks.push(check);
         }
-        self.report.first_mismatch = judgement
-            .first_mismatch
-            .map(|first| build::first_mismatch(&first, exercise));
+        self.report.first_mismatch = judgement.first_mismatch.map(|first| build::first_mismatch(&first, exercise));
         self.report.reads = judgement.reads.as_ref().map(build::reads);
         self.report.hazards = judgement.hazards.iter().map(build::hazard).collect();
         self.report.output = escape::block(&judgement.output, escape::OUTPUT);
         for (kind, seconds) in judgement.seconds {
-            *self
-                .report
-                .durations
-                .by_trial
-                .entry(kind.label().to_owned())
-                .or_default() += seconds;
+            *self.report.durations.by_trial.entry(kind.label().to_owned()).or_default() += seconds;
         }
         self.reads = judgement.reads;
     }
@@ -361,17 +302,11 @@ impl Draft {
         self.checks.sort_by_key(|check| check.id);
         let reason = judge::not_reached(self.checks.iter());
         let missing = |id: &CheckId| !self.checks.iter().any(|check| check.id == *id);
-        let skipped: Vec<Check> = CheckId::ALL
-            .into_iter()
-            .filter(missing)
-            .map(|id| Check::new(id, Status::Skip, reason.clone()))
-            .collect();
+        let skipped: Vec<Check> =
+            CheckId::ALL.into_iter().filter(missing).map(|id| Check::new(id, Status::Skip, reason.clone())).collect();
         self.checks.extend(skipped);
         self.checks.sort_by_key(|check| check.id);
         self.report.durations.total = started.elapsed().as_secs_f64();
-        Graded {
-            report: self.report.with_checks(self.checks),
-            source: source.map(|source| source.submission.text),
-        }
+        Graded { report: self.report.with_checks(self.checks), source: source.map(|source| source.text) }
     }
 }

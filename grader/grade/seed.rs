@@ -12,9 +12,7 @@ pub const MAX_SEED: u64 = (1 << 53) - 1;
 pub fn random() -> anyhow::Result<u64> {
     let mut bytes = [0; 8];
     let source = "/dev/urandom";
-    File::open(source)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .context(source)?;
+    File::open(source).and_then(|mut file| file.read_exact(&mut bytes)).context(source)?;
     Ok(u64::from_le_bytes(bytes) & MAX_SEED)
 }
 

@@ -56,13 +56,7 @@ pub fn run(
             let (order, orders) = mpsc::channel::<(usize, Planned)>();
             let (told, cancelled) = (told.clone(), &cancelled);
             scope.spawn(move || {
-                let mut bench = Bench {
-                    engine,
-                    exercise,
-                    cancelled,
-                    runners: Vec::new(),
-                    kind: None,
-                };
+                let mut bench = Bench { engine, exercise, cancelled, runners: Vec::new(), kind: None };
                 for (at, planned) in orders {
                     report(&planned);
                     if told.send((at, bench.outcome(planned))).is_err() {
@@ -97,11 +91,7 @@ struct Dispatcher<'p> {
 
 impl<'p> Dispatcher<'p> {
     fn new(plan: &'p [Planned], orders: [mpsc::Sender<(usize, Planned)>; 2]) -> Self {
-        let of = |stream| {
-            (0..plan.len())
-                .filter(|&at| stream_of(plan[at].kind) == stream)
-                .collect()
-        };
+        let of = |stream| (0..plan.len()).filter(|&at| stream_of(plan[at].kind) == stream).collect();
         Self {
             plan,
             orders,
@@ -112,11 +102,7 @@ impl<'p> Dispatcher<'p> {
         }
     }
 
-    fn drive(
-        mut self,
-        judge: &mut Judge,
-        results: &mpsc::Receiver<(usize, Result)>,
-    ) -> anyhow::Result<()> {
+    fn drive(mut self, judge: &mut Judge, results: &mpsc::Receiver<(usize, Result)>) -> anyhow::Result<()> {
         loop {
             while let Some(result) = self.done.get_mut(judge.folded()).and_then(Option::take) {
                 judge.fold(result?.context("a trial was called off before the judge had decided")?);
@@ -125,9 +111,7 @@ impl<'p> Dispatcher<'p> {
                 }
             }
             self.send_orders()?;
-            let (at, result) = results
-                .recv()
-                .context("the threads that run trials ended early")?;
+            let (at, result) = results.recv().context("the threads that run trials ended early")?;
             self.busy[stream_of(self.plan[at].kind) as usize] = false;
             self.back[at] = true;
             self.done[at] = Some(result);
@@ -136,15 +120,11 @@ impl<'p> Dispatcher<'p> {
 
     fn send_orders(&mut self) -> anyhow::Result<()> {
         for stream in STREAMS.map(|stream| stream as usize) {
-            let Some(&at) = self.queues[stream].front().filter(|_| !self.busy[stream]) else {
-                continue;
-            };
+            let Some(&at) = self.queues[stream].front().filter(|_| !self.busy[stream]) else { continue };
             if self.may_start(at) {
                 self.queues[stream].pop_front();
                 self.busy[stream] = true;
-                self.orders[stream]
-                    .send((at, self.plan[at].clone()))
-                    .context("a thread that runs trials ended early")?;
+                self.orders[stream].send((at, self.plan[at].clone())).context("a thread that runs trials ended early")?;
             }
         }
         Ok(())
@@ -153,8 +133,7 @@ impl<'p> Dispatcher<'p> {
     /// The long run cannot be called off half-way, so it waits for what finds most faults in a second.
     fn may_start(&self, at: usize) -> bool {
         let quick = |before: &usize| matches!(self.plan[*before].kind, Kind::Hazards | Kind::Sharp);
-        self.plan[at].kind != Kind::Thousand
-            || (0..at).filter(quick).all(|before| self.back[before])
+        self.plan[at].kind != Kind::Thousand || (0..at).filter(quick).all(|before| self.back[before])
     }
 }
 
@@ -185,15 +164,11 @@ impl Bench<'_> {
     }
 
     fn observe(&mut self, request: &Request) -> anyhow::Result<Observation> {
-        let known = self
-            .runners
-            .iter()
-            .position(|(program, _)| *program == request.program);
+        let known = self.runners.iter().position(|(program, _)| *program == request.program);
         let at = match known {
             Some(at) => at,
             None => {
-                self.runners
-                    .push((request.program, self.engine.runner(request.program)?));
+                self.runners.push((request.program, self.engine.runner(request.program)?));
                 self.runners.len() - 1
             }
         };

@@ -29,11 +29,7 @@ pub struct Bracket {
 impl Bracket {
     /// Nothing known but the initial grid.
     pub fn new(initial: Arc<Grid>) -> Self {
-        Self {
-            right: (0, initial),
-            wrong: None,
-            start: Start::LastRight,
-        }
+        Self { right: (0, initial), wrong: None, start: Start::LastRight }
     }
 
     /// Notes the first launch known to be wrong.
@@ -43,16 +39,12 @@ impl Bracket {
 
     /// Whether the faulty launch is known: the one before it is right.
     pub fn is_placed(&self) -> bool {
-        self.wrong
-            .is_some_and(|(launch, _)| launch == self.right.0 + 1)
+        self.wrong.is_some_and(|(launch, _)| launch == self.right.0 + 1)
     }
 
     /// The same bracket, to be narrowed from the trial's initial grid.
     pub fn restarted(self) -> Self {
-        Self {
-            start: Start::Beginning,
-            ..self
-        }
+        Self { start: Start::Beginning, ..self }
     }
 
     /// The grid that the narrowing runs start from.
@@ -74,15 +66,11 @@ impl Bracket {
     /// Which grids to keep in a narrowing run, counted from its start: up to [`ROUND`], evenly spaced over the bracket,
     /// the known wrong one last.
     pub fn keep(&self) -> Vec<u32> {
-        let Some((wrong, _)) = self.wrong else {
-            return Vec::new();
-        };
+        let Some((wrong, _)) = self.wrong else { return Vec::new() };
         let inside = wrong.saturating_sub(self.right.0);
         let parts = inside.min(ROUND);
         let offset = self.right.0 - self.start_launch();
-        (1..=parts)
-            .map(|part| offset + (u64::from(inside) * u64::from(part) / u64::from(parts)) as u32)
-            .collect()
+        (1..=parts).map(|part| offset + (u64::from(inside) * u64::from(part) / u64::from(parts)) as u32).collect()
     }
 }
 
@@ -92,25 +80,13 @@ mod tests {
 
     fn bracket(right: u32, wrong: u32) -> Bracket {
         let grid = Arc::new(Grid::initial(3, 1));
-        let cell = WrongCell {
-            row: 1,
-            column: 1,
-            expected: 0.0,
-            got: 1.0,
-        };
-        Bracket {
-            right: (right, grid),
-            wrong: Some((wrong, cell)),
-            start: Start::LastRight,
-        }
+        let cell = WrongCell { row: 1, column: 1, expected: 0.0, got: 1.0 };
+        Bracket { right: (right, grid), wrong: Some((wrong, cell)), start: Start::LastRight }
     }
 
     #[test]
     fn a_round_keeps_at_most_eight_grids_ending_with_the_wrong_one() {
-        assert_eq!(
-            bracket(0, 500).keep(),
-            [62, 125, 187, 250, 312, 375, 437, 500]
-        );
+        assert_eq!(bracket(0, 500).keep(), [62, 125, 187, 250, 312, 375, 437, 500]);
         assert_eq!(bracket(100, 103).keep(), [1, 2, 3]);
         assert_eq!(bracket(100, 103).restarted().keep(), [101, 102, 103]);
     }

@@ -109,18 +109,12 @@ impl Outcome {
 
     /// Notes a difference unless an earlier launch is known to have one.
     fn note(&mut self, launch: u32, difference: &Difference) {
-        let regions = [
-            (&mut self.interior, &difference.interior),
-            (&mut self.ring, &difference.ring),
-        ];
+        let regions = [(&mut self.interior, &difference.interior), (&mut self.ring, &difference.ring)];
         for (known, found) in regions {
             if let Some(cells) = found
                 && known.as_ref().is_none_or(|wrong| launch <= wrong.launch)
             {
-                *known = Some(Wrong {
-                    launch,
-                    cells: cells.clone(),
-                });
+                *known = Some(Wrong { launch, cells: cells.clone() });
             }
         }
     }
@@ -152,44 +146,24 @@ impl<'a> Case<'a> {
     /// A case with nothing run yet. Draws the trial's initial grid.
     pub fn new(exercise: &'a Exercise, planned: Planned) -> Self {
         let trial = planned.trial();
-        Self {
-            exercise,
-            trial,
-            step: Step::Submission,
-            kept: Vec::new(),
-            outcome: Outcome::new(planned),
-        }
+        Self { exercise, trial, step: Step::Submission, kept: Vec::new(), outcome: Outcome::new(planned) }
     }
 
     /// The run to make next; `None` when the case is closed.
     pub fn next(&self) -> Option<Request> {
         match &self.step {
-            Step::Submission => Some(Request {
-                program: Program::Submission,
-                trial: self.trial.clone(),
-            }),
+            Step::Submission => Some(Request { program: Program::Submission, trial: self.trial.clone() }),
             Step::Reference => {
                 let launches: Vec<u32> = self.kept.iter().map(|(launch, _)| *launch).collect();
                 Some(self.reference(&self.trial.initial, &launches))
             }
-            Step::Spot(at) => self
-                .kept_grid(self.outcome.planned.spots[*at] - 1)
-                .map(|grid| self.reference(grid, &[1])),
+            Step::Spot(at) => self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1])),
             Step::NarrowSubmission(bracket) => {
                 let keep = bracket.keep();
                 let launches = keep.last().copied().unwrap_or(1);
                 let initial = bracket.initial(&self.trial.initial);
-                let trial = Trial {
-                    initial,
-                    launches,
-                    keep,
-                    watch: Watch::Fast,
-                    ..self.trial.clone()
-                };
-                Some(Request {
-                    program: Program::Submission,
-                    trial,
-                })
+                let trial = Trial { initial, launches, keep, watch: Watch::Fast, ..self.trial.clone() };
+                Some(Request { program: Program::Submission, trial })
             }
             Step::NarrowReference(bracket, _) => {
                 Some(self.reference(&bracket.initial(&self.trial.initial), &bracket.keep()))
@@ -219,9 +193,7 @@ impl<'a> Case<'a> {
             Step::Reference => self.fold_reference(&seen)?,
             Step::Spot(at) => self.fold_spot(at, &seen)?,
             Step::NarrowSubmission(bracket) => self.fold_narrow_submission(bracket, seen),
-            Step::NarrowReference(bracket, submission) => {
-                self.fold_narrow_reference(bracket, &submission, &seen)?
-            }
+            Step::NarrowReference(bracket, submission) => self.fold_narrow_reference(bracket, &submission, &seen)?,
             Step::Attribute(_) => self.fold_attribution(&seen),
             Step::Done => bail!("a closed case was given an observation"),
         };
@@ -236,16 +208,9 @@ impl<'a> Case<'a> {
     fn fold_submission(&mut self, seen: Observation) -> anyhow::Result<Step> {
         if seen.fault.is_none() {
             let kept = seen.grids.iter().map(|(launch, _)| launch);
-            ensure!(
-                kept.eq(&self.trial.keep),
-                "the engine kept other grids than it was asked for"
-            );
+            ensure!(kept.eq(&self.trial.keep), "the engine kept other grids than it was asked for");
         }
-        self.kept = seen
-            .grids
-            .into_iter()
-            .map(|(launch, grid)| (launch, Arc::new(grid)))
-            .collect();
+        self.kept = seen.grids.into_iter().map(|(launch, grid)| (launch, Arc::new(grid))).collect();
         let outcome = &mut self.outcome;
         outcome.words_read = seen.words_read;
         outcome.hazards = seen.hazards;
@@ -253,11 +218,7 @@ impl<'a> Case<'a> {
         outcome.fault = seen.fault;
         outcome.output = seen.output;
         outcome.wall_seconds += seen.wall_seconds;
-        Ok(if self.kept.is_empty() {
-            Step::Done
-        } else {
-            Step::Reference
-        })
+        Ok(if self.kept.is_empty() { Step::Done } else { Step::Reference })
     }
 
     fn fold_reference(&mut self, seen: &Observation) -> anyhow::Result<Step> {
@@ -281,8 +242,7 @@ impl<'a> Case<'a> {
     /// The next spot whose two grids were kept.
     fn spot_after(&self, at: Option<usize>) -> Step {
         let spots = &self.outcome.planned.spots;
-        let both_kept =
-            |spot: u32| self.kept_grid(spot).is_some() && self.kept_grid(spot - 1).is_some();
+        let both_kept = |spot: u32| self.kept_grid(spot).is_some() && self.kept_grid(spot - 1).is_some();
         let next = (at.map_or(0, |at| at + 1)..spots.len()).find(|&at| both_kept(spots[at]));
         next.map_or(Step::Done, Step::Spot)
     }
@@ -290,13 +250,9 @@ impl<'a> Case<'a> {
     fn fold_spot(&mut self, at: usize, seen: &Observation) -> anyhow::Result<Step> {
         let spots = &self.outcome.planned.spots;
         let launch = spots[at];
-        let grid = self
-            .kept_grid(launch)
-            .context("a spot's grid was not kept")?;
+        let grid = self.kept_grid(launch).context("a spot's grid was not kept")?;
         let difference = self.compare(self.reference_grid(seen, 1)?, grid, 1)?;
-        let Some(cell) = difference.first() else {
-            return Ok(self.spot_after(Some(at)));
-        };
+        let Some(cell) = difference.first() else { return Ok(self.spot_after(Some(at))) };
         let mut bracket = Bracket::new(self.trial.initial.clone());
         if let Some(before) = at.checked_sub(1).map(|before| spots[before])
             && let Some(grid) = self.kept_grid(before)
@@ -326,9 +282,7 @@ impl<'a> Case<'a> {
         let mut last_right = None;
         let mut reproduced = false;
         for run in bracket.keep() {
-            let grid = submission
-                .grid_after(run)
-                .context("a kept grid is missing")?;
+            let grid = submission.grid_after(run).context("a kept grid is missing")?;
             let difference = self.compare(self.reference_grid(reference, run)?, grid, run)?;
             if let Some(cell) = difference.first() {
                 bracket.set_wrong(before + run, cell);
@@ -356,11 +310,7 @@ impl<'a> Case<'a> {
             return Step::NarrowSubmission(bracket);
         }
         self.record(&bracket);
-        if bracket.is_placed() {
-            Step::Attribute(bracket)
-        } else {
-            Step::Done
-        }
+        if bracket.is_placed() { Step::Attribute(bracket) } else { Step::Done }
     }
 
     fn give_up(&mut self, bracket: &Bracket) -> Step {
@@ -393,10 +343,7 @@ impl<'a> Case<'a> {
 
     /// The reference over the timesteps of the given launches, from `initial`.
     fn reference(&self, initial: &Arc<Grid>, launches: &[u32]) -> Request {
-        let keep: Vec<u32> = launches
-            .iter()
-            .map(|&launch| self.exercise.timesteps(launch))
-            .collect();
+        let keep: Vec<u32> = launches.iter().map(|&launch| self.exercise.timesteps(launch)).collect();
         let trial = Trial {
             initial: initial.clone(),
             r: self.trial.r,
@@ -405,10 +352,7 @@ impl<'a> Case<'a> {
             keep,
             writer_of: None,
         };
-        Request {
-            program: Program::Reference,
-            trial,
-        }
+        Request { program: Program::Reference, trial }
     }
 
     /// The reference's grid after the timesteps of `launch` launches.
@@ -416,23 +360,16 @@ impl<'a> Case<'a> {
         if let Some(fault) = &seen.fault {
             bail!("the reference kernel did not run to its end: {fault:?}");
         }
-        seen.grid_after(self.exercise.timesteps(launch))
-            .context("the reference's grid is missing")
+        seen.grid_after(self.exercise.timesteps(launch)).context("the reference's grid is missing")
     }
 
     fn compare(&self, expected: &Grid, got: &Grid, launches: u32) -> anyhow::Result<Difference> {
         // max|u| never grows, so the initial grid's bounds every later one's.
-        let tolerance = self.exercise.tolerance(
-            self.exercise.timesteps(launches),
-            self.trial.initial.max_abs(),
-        );
+        let tolerance = self.exercise.tolerance(self.exercise.timesteps(launches), self.trial.initial.max_abs());
         compare(expected, got, tolerance).context("the engine returned a grid of another size")
     }
 
     fn kept_grid(&self, launch: u32) -> Option<&Arc<Grid>> {
-        self.kept
-            .iter()
-            .find(|(kept, _)| *kept == launch)
-            .map(|(_, grid)| grid)
+        self.kept.iter().find(|(kept, _)| *kept == launch).map(|(_, grid)| grid)
     }
 }

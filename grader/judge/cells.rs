@@ -57,10 +57,7 @@ impl Mismatches {
     fn add(&mut self, cell: WrongCell, n: usize) {
         self.count += 1;
         self.rows = (self.rows.0.min(cell.row), self.rows.1.max(cell.row));
-        self.columns = (
-            self.columns.0.min(cell.column),
-            self.columns.1.max(cell.column),
-        );
+        self.columns = (self.columns.0.min(cell.column), self.columns.1.max(cell.column));
         let difference = cell.difference();
         if difference.is_finite() {
             self.largest = self.largest.max(difference);
@@ -88,10 +85,7 @@ impl Difference {
 
     /// The first cell of the whole grid, in row-major order, that differs.
     pub fn first(&self) -> Option<WrongCell> {
-        let firsts = [&self.interior, &self.ring]
-            .into_iter()
-            .flatten()
-            .map(|mismatches| mismatches.first);
+        let firsts = [&self.interior, &self.ring].into_iter().flatten().map(|mismatches| mismatches.first);
         firsts.min_by_key(|cell| (cell.row, cell.column))
     }
 }
@@ -108,10 +102,7 @@ pub fn compare(expected: &Grid, got: &Grid, tolerance: f64) -> Option<Difference
     if n == 0 {
         return Some(difference);
     }
-    let rows = expected
-        .cells()
-        .chunks_exact(n)
-        .zip(got.cells().chunks_exact(n));
+    let rows = expected.cells().chunks_exact(n).zip(got.cells().chunks_exact(n));
     for (row, (want, have)) in rows.enumerate() {
         if !row_agrees(want, have, tolerance, row == 0 || row == n - 1) {
             collect_row(&mut difference, expected, got, row, tolerance);
@@ -133,21 +124,10 @@ fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> boo
 }
 
 /// The slow pass over a row known to differ somewhere.
-fn collect_row(
-    difference: &mut Difference,
-    expected: &Grid,
-    got: &Grid,
-    row: usize,
-    tolerance: f64,
-) {
+fn collect_row(difference: &mut Difference, expected: &Grid, got: &Grid, row: usize, tolerance: f64) {
     let n = expected.n();
     for column in 0..n {
-        let cell = WrongCell {
-            row,
-            column,
-            expected: expected.at(row, column),
-            got: got.at(row, column),
-        };
+        let cell = WrongCell { row, column, expected: expected.at(row, column), got: got.at(row, column) };
         let on_ring = expected.on_ring(row, column);
         let agrees = if on_ring {
             cell.expected.to_bits() == cell.got.to_bits()
@@ -155,14 +135,8 @@ fn collect_row(
             cell.difference() <= tolerance
         };
         if !agrees {
-            let region = if on_ring {
-                &mut difference.ring
-            } else {
-                &mut difference.interior
-            };
-            region
-                .get_or_insert_with(|| Mismatches::starting_at(cell))
-                .add(cell, n);
+            let region = if on_ring { &mut difference.ring } else { &mut difference.interior };
+            region.get_or_insert_with(|| Mismatches::starting_at(cell)).add(cell, n);
         }
     }
 }
@@ -192,14 +166,8 @@ mod tests {
         let have = changed(&changed(&want, 5, 1, 9.0), 4, 6, 9.0);
         let interior = compare(&want, &have, 1e-6).unwrap().interior.unwrap();
         assert_eq!((interior.first.row, interior.first.column), (4, 6));
-        assert_eq!(
-            (interior.count, interior.rows, interior.columns),
-            (2, (4, 5), (1, 6))
-        );
-        assert_eq!(
-            interior.near_ring, 2,
-            "column 1 is one cell from the ring, column 6 of 9 is two"
-        );
+        assert_eq!((interior.count, interior.rows, interior.columns), (2, (4, 5), (1, 6)));
+        assert_eq!(interior.near_ring, 2, "column 1 is one cell from the ring, column 6 of 9 is two");
     }
 
     #[test]
@@ -231,15 +199,7 @@ mod tests {
         let ring = compare(&want, &next_up, 1.0).unwrap().ring.unwrap();
         assert_eq!((ring.first.row, ring.first.column, ring.count), (3, 4, 1));
         let negative_zero = changed(&want, 0, 3, -0.0);
-        assert_eq!(
-            compare(&want, &negative_zero, 1.0)
-                .unwrap()
-                .ring
-                .unwrap()
-                .first
-                .column,
-            3
-        );
+        assert_eq!(compare(&want, &negative_zero, 1.0).unwrap().ring.unwrap().first.column, 3);
     }
 
     #[test]

@@ -27,9 +27,7 @@ impl SeenHazard {
 /// The check a hazard belongs to.
 pub fn check_of(kind: HazardKind) -> CheckId {
     match kind {
-        HazardKind::OutOfRange | HazardKind::NeverWritten | HazardKind::InputWritten => {
-            CheckId::Memory
-        }
+        HazardKind::OutOfRange | HazardKind::NeverWritten | HazardKind::InputWritten => CheckId::Memory,
         HazardKind::WriteWriteRace
         | HazardKind::SameValueRace
         | HazardKind::ReadWriteRace
@@ -53,47 +51,20 @@ pub fn all(seen: &Seen) -> Vec<SeenHazard> {
     let mut sites = std::collections::HashSet::new();
     let of_one = |outcome: &Outcome| {
         let n = outcome.planned.n;
-        outcome
-            .hazards
-            .iter()
-            .map(move |hazard| SeenHazard {
-                n,
-                hazard: hazard.clone(),
-            })
-            .collect::<Vec<_>>()
+        outcome.hazards.iter().map(move |hazard| SeenHazard { n, hazard: hazard.clone() }).collect::<Vec<_>>()
     };
-    let site = |hazard: &Hazard| {
-        (
-            hazard.kind,
-            hazard.place,
-            hazard.other.and_then(|(_, place)| place),
-        )
-    };
-    seen.gating()
-        .flat_map(of_one)
-        .filter(|seen| sites.insert(site(&seen.hazard)))
-        .collect()
+    let site = |hazard: &Hazard| (hazard.kind, hazard.place, hazard.other.and_then(|(_, place)| place));
+    seen.gating().flat_map(of_one).filter(|seen| sites.insert(site(&seen.hazard))).collect()
 }
 
 /// Check `memory`; `None` when nothing is wrong so far and trials are still missing.
 pub fn memory(seen: &Seen) -> Option<Check> {
-    let fault = || {
-        seen.gating()
-            .find_map(|outcome| crash(outcome).or_else(|| changed_input(outcome)))
-    };
+    let fault = || seen.gating().find_map(|outcome| crash(outcome).or_else(|| changed_input(outcome)));
     let found = hazards_of(seen, CheckId::Memory);
-    let failing = found
-        .as_ref()
-        .is_some_and(|check| check.status == Status::Fail);
+    let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
     let check = if failing { found } else { fault().or(found) };
     check.or_else(|| {
-        let pass = || {
-            Check::new(
-                CheckId::Memory,
-                Status::Pass,
-                "no access outside the grids and arrays, none of it unfilled",
-            )
-        };
+        let pass = || Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled");
         seen.complete_for(CheckId::Memory).then(pass)
     })
 }
@@ -101,57 +72,30 @@ pub fn memory(seen: &Seen) -> Option<Check> {
 /// Check `race`; `None` when nothing is wrong so far and trials are still missing.
 pub fn race(seen: &Seen) -> Option<Check> {
     let found = hazards_of(seen, CheckId::Race);
-    let failing = found
-        .as_ref()
-        .is_some_and(|check| check.status == Status::Fail);
-    let check = if failing {
-        found
-    } else {
-        seen.gating().find_map(deadlock).or(found)
-    };
+    let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
+    let check = if failing { found } else { seen.gating().find_map(deadlock).or(found) };
     check.or_else(|| {
-        let pass = || {
-            Check::new(
-                CheckId::Race,
-                Status::Pass,
-                "no two threads meet between barriers, all reach each barrier",
-            )
-        };
+        let pass = || Check::new(CheckId::Race, Status::Pass, "no two threads meet between barriers, all reach each barrier");
         seen.complete_for(CheckId::Race).then(pass)
     })
 }
 
 /// The gravest hazards of a check, worded; a failing one is put first.
 fn hazards_of(seen: &Seen, id: CheckId) -> Option<Check> {
-    let grids_right = seen
-        .gating()
-        .all(|outcome| outcome.grids_right() && outcome.fault.is_none());
+    let grids_right = seen.gating().all(|outcome| outcome.grids_right() && outcome.fault.is_none());
     let found = all(seen);
-    let mut found: Vec<&SeenHazard> = found
-        .iter()
-        .filter(|seen| check_of(seen.hazard.kind) == id)
-        .collect();
+    let mut found: Vec<&SeenHazard> = found.iter().filter(|seen| check_of(seen.hazard.kind) == id).collect();
     found.sort_by_key(|seen| gravity(seen.hazard.kind, grids_right) != Status::Fail);
     let (first, more) = found.split_first()?;
     let status = gravity(first.hazard.kind, grids_right);
     let times = words::counted(first.hazard.count, "time");
     let mut check = Check::new(id, status, first.message())
-        .with(format!(
-            "First in launch {} at n = {}; seen {times} there.",
-            first.hazard.launch, first.n
-        ))
+        .with(format!("First in launch {} at n = {}; seen {times} there.", first.hazard.launch, first.n))
         .with(advice(first.hazard.kind))
         .at(first.hazard.place);
-    check.details.extend(
-        more.iter()
-            .take(MORE)
-            .map(|seen| format!("Also {}.", seen.message())),
-    );
+    check.details.extend(more.iter().take(MORE).map(|seen| format!("Also {}.", seen.message())));
     if more.len() > MORE {
-        check.details.push(format!(
-            "And {} more.",
-            words::counted((more.len() - MORE) as u64, "hazard")
-        ));
+        check.details.push(format!("And {} more.", words::counted((more.len() - MORE) as u64, "hazard")));
     }
     Some(check)
 }
@@ -162,21 +106,11 @@ fn advice(kind: HazardKind) -> &'static str {
         HazardKind::OutOfRange => {
             "Guard the load and the store by the cell's own row and column, on both axes, against 0 and n - 1."
         }
-        HazardKind::NeverWritten => {
-            "Count the apron: every shared cell that a timestep reads must have been filled before it."
-        }
-        HazardKind::InputWritten => {
-            "Each launch reads one grid and writes the other; the host swaps them."
-        }
-        HazardKind::WriteWriteRace => {
-            "Two threads own the same cell: look at how threads are mapped to cells of the tile."
-        }
-        HazardKind::SameValueRace => {
-            "Both write the same value, so it does no harm here; one owner a cell is safer."
-        }
-        HazardKind::ReadWriteRace => {
-            "Put a __syncthreads() between the two, or give the second timestep an array of its own."
-        }
+        HazardKind::NeverWritten => "Count the apron: every shared cell that a timestep reads must have been filled before it.",
+        HazardKind::InputWritten => "Each launch reads one grid and writes the other; the host swaps them.",
+        HazardKind::WriteWriteRace => "Two threads own the same cell: look at how threads are mapped to cells of the tile.",
+        HazardKind::SameValueRace => "Both write the same value, so it does no harm here; one owner a cell is safer.",
+        HazardKind::ReadWriteRace => "Put a __syncthreads() between the two, or give the second timestep an array of its own.",
         HazardKind::BarrierDivergence | HazardKind::BarrierAfterExit => {
             "Guard the load and the store, never the barrier: all threads of a block must reach every __syncthreads()."
         }
@@ -184,44 +118,18 @@ fn advice(kind: HazardKind) -> &'static str {
 }
 
 fn crash(outcome: &Outcome) -> Option<Check> {
-    let RunFault::Crash {
-        launch,
-        what,
-        memory,
-        place,
-        actor,
-    } = outcome.fault.as_ref()?
-    else {
-        return None;
-    };
+    let RunFault::Crash { launch, what, memory, place, actor } = outcome.fault.as_ref()? else { return None };
     let n = outcome.planned.n;
-    let touched = memory.as_ref().map_or_else(String::new, |touched| {
-        format!(" at {}", words::memory(touched, n))
-    });
-    let summary = format!(
-        "{}: launch {launch} crashed: {what}{touched} (n = {n})",
-        words::place(*place)
-    );
+    let touched = memory.as_ref().map_or_else(String::new, |touched| format!(" at {}", words::memory(touched, n)));
+    let summary = format!("{}: launch {launch} crashed: {what}{touched} (n = {n})", words::place(*place));
     let mut check = Check::new(CheckId::Memory, Status::Fail, summary).at(*place);
-    check.details.extend(
-        actor
-            .as_ref()
-            .map(|actor| format!("It was {}.", words::actor(actor))),
-    );
-    check
-        .details
-        .push(advice(HazardKind::OutOfRange).to_owned());
+    check.details.extend(actor.as_ref().map(|actor| format!("It was {}.", words::actor(actor))));
+    check.details.push(advice(HazardKind::OutOfRange).to_owned());
     Some(check)
 }
 
 fn changed_input(outcome: &Outcome) -> Option<Check> {
-    let InputChange {
-        launch,
-        row,
-        column,
-        before,
-        after,
-    } = outcome.input_changed?;
+    let InputChange { launch, row, column, before, after } = outcome.input_changed?;
     let summary = format!(
         "launch {launch} changed its input grid: row {row}, column {column} held {before}, now {after} (n = {})",
         outcome.planned.n
@@ -230,15 +138,7 @@ fn changed_input(outcome: &Outcome) -> Option<Check> {
 }
 
 fn deadlock(outcome: &Outcome) -> Option<Check> {
-    let RunFault::Deadlock { launch } = outcome.fault.as_ref()? else {
-        return None;
-    };
-    let summary = format!(
-        "launch {launch} never ended: no thread of a block could leave its barrier (n = {})",
-        outcome.planned.n
-    );
-    Some(
-        Check::new(CheckId::Race, Status::Fail, summary)
-            .with(advice(HazardKind::BarrierDivergence)),
-    )
+    let RunFault::Deadlock { launch } = outcome.fault.as_ref()? else { return None };
+    let summary = format!("launch {launch} never ended: no thread of a block could leave its barrier (n = {})", outcome.planned.n);
+    Some(Check::new(CheckId::Race, Status::Fail, summary).with(advice(HazardKind::BarrierDivergence)))
 }

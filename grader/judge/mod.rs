@@ -48,9 +48,7 @@ pub struct Seen<'a> {
 impl Seen<'_> {
     /// Outcomes of the trials that gate.
     fn gating(&self) -> impl Iterator<Item = &Outcome> {
-        self.outcomes
-            .iter()
-            .filter(|outcome| outcome.planned.kind != Kind::Portable)
+        self.outcomes.iter().filter(|outcome| outcome.planned.kind != Kind::Portable)
     }
 
     /// Whether every trial that serves a check has been folded and ran to its end.
@@ -58,11 +56,7 @@ impl Seen<'_> {
         let serves = |planned: &Planned| serves(planned.kind, id);
         let ended = |outcome: &Outcome| outcome.fault.is_none() || id == CheckId::Portable;
         self.plan.iter().filter(|planned| serves(planned)).count()
-            == self
-                .outcomes
-                .iter()
-                .filter(|outcome| serves(&outcome.planned) && ended(outcome))
-                .count()
+            == self.outcomes.iter().filter(|outcome| serves(&outcome.planned) && ended(outcome)).count()
     }
 }
 
@@ -107,12 +101,7 @@ impl<'a> Judge<'a> {
     /// A judge who has seen nothing.
     pub fn new(exercise: &'a Exercise, options: Options) -> Self {
         let plan = plan::plan(exercise, options.scope, options.seed);
-        Self {
-            exercise,
-            options,
-            plan,
-            outcomes: Vec::new(),
-        }
+        Self { exercise, options, plan, outcomes: Vec::new() }
     }
 
     /// All trials, in the order in which their outcomes must be folded.
@@ -138,9 +127,7 @@ impl<'a> Judge<'a> {
     pub fn decided(&self) -> bool {
         let ended = self.seen().gating().any(|outcome| outcome.fault.is_some());
         let stopped = |check: &Check| check.status == Status::Fail && check.id.stops_trials();
-        ended
-            || self.outcomes.len() == self.plan.len()
-            || self.found().iter().flatten().any(stopped)
+        ended || self.outcomes.len() == self.plan.len() || self.found().iter().flatten().any(stopped)
     }
 
     /// The judgement over what was folded.
@@ -148,52 +135,24 @@ impl<'a> Judge<'a> {
         let found = self.found();
         let mut checks: Vec<Check> = launch_refused(&self.seen()).into_iter().collect();
         let reason = not_reached(checks.iter().chain(found.iter().flatten()));
-        let ids = [
-            CheckId::Values,
-            CheckId::Ring,
-            CheckId::Memory,
-            CheckId::Race,
-            CheckId::Reads,
-            CheckId::Portable,
-        ];
+        let ids = [CheckId::Values, CheckId::Ring, CheckId::Memory, CheckId::Race, CheckId::Reads, CheckId::Portable];
         let skipped = |id| Check::new(id, Status::Skip, reason.clone());
-        checks.extend(
-            ids.into_iter()
-                .zip(found)
-                .map(|(id, check)| check.unwrap_or_else(|| skipped(id))),
-        );
-        checks.push(Check::new(
-            CheckId::Time,
-            Status::Skip,
-            "not timed: the cpu engine has no GPU to time on",
-        ));
+        checks.extend(ids.into_iter().zip(found).map(|(id, check)| check.unwrap_or_else(|| skipped(id))));
+        checks.push(Check::new(CheckId::Time, Status::Skip, "not timed: the cpu engine has no GPU to time on"));
         let seen = self.seen();
-        let strict_failure =
-            |outcome: &&Outcome| self.options.strict || outcome.planned.kind != Kind::Portable;
+        let strict_failure = |outcome: &&Outcome| self.options.strict || outcome.planned.kind != Kind::Portable;
         Judgement {
             checks,
-            first_mismatch: self
-                .outcomes
-                .iter()
-                .filter(strict_failure)
-                .find_map(|outcome| outcome.first.clone()),
+            first_mismatch: self.outcomes.iter().filter(strict_failure).find_map(|outcome| outcome.first.clone()),
             reads: reads::measured(&seen),
             hazards: hazards::all(&seen),
             output: output(&seen),
-            seconds: self
-                .outcomes
-                .iter()
-                .map(|outcome| (outcome.planned.kind, outcome.wall_seconds))
-                .collect(),
+            seconds: self.outcomes.iter().map(|outcome| (outcome.planned.kind, outcome.wall_seconds)).collect(),
         }
     }
 
     fn seen(&self) -> Seen<'_> {
-        Seen {
-            exercise: self.exercise,
-            plan: &self.plan,
-            outcomes: &self.outcomes,
-        }
+        Seen { exercise: self.exercise, plan: &self.plan, outcomes: &self.outcomes }
     }
 
     /// Checks `values`, `ring`, `memory`, `race`, `reads`, `portable`; `None` where trials are missing.
@@ -212,13 +171,8 @@ impl<'a> Judge<'a> {
 
 /// What the kernel printed first: the trials on one OS thread, whose order of lines is the same every time.
 fn output(seen: &Seen) -> String {
-    let watched = seen
-        .gating()
-        .filter(|outcome| outcome.planned.kind == Kind::Hazards);
-    watched
-        .map(|outcome| outcome.output.clone())
-        .find(|text| !text.is_empty())
-        .unwrap_or_default()
+    let watched = seen.gating().filter(|outcome| outcome.planned.kind == Kind::Hazards);
+    watched.map(|outcome| outcome.output.clone()).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// Check `launch`, when the engine refused one.
@@ -235,11 +189,7 @@ fn launch_refused(seen: &Seen) -> Option<Check> {
 
 /// Why a check was not made: the first failure, else the first that could not be judged.
 pub fn not_reached<'c>(checks: impl Iterator<Item = &'c Check> + Clone) -> String {
-    let with = |status: Status| {
-        checks
-            .clone()
-            .find(|check| check.status == status && check.id.gates(false))
-    };
+    let with = |status: Status| checks.clone().find(|check| check.status == status && check.id.gates(false));
     match (with(Status::Fail), with(Status::Skip)) {
         (Some(check), _) => format!("not reached: `{}` failed", check.id.name()),
         (None, Some(check)) => format!("not reached: `{}` could not be judged", check.id.name()),

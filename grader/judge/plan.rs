@@ -89,71 +89,23 @@ pub fn plan(exercise: &Exercise, scope: Scope, seed: u64) -> Vec<Planned> {
     let mut add = |kind, n, r, watch, keep: &[u32], spots| {
         let seed = random.next_u64();
         let launches = keep.last().copied().unwrap_or(1);
-        planned.push(Planned {
-            kind,
-            n,
-            r,
-            launches,
-            watch,
-            keep: keep.to_vec(),
-            spots,
-            seed,
-        });
+        planned.push(Planned { kind, n, r, launches, watch, keep: keep.to_vec(), spots, seed });
     };
     for (&n, &r) in trials.hazards.sizes.iter().zip(&trials.hazards.r) {
         let last = trials.hazards.launches.last().copied().unwrap_or(1);
-        add(
-            Kind::Hazards,
-            n,
-            r,
-            Watch::Full,
-            &(1..=last).collect::<Vec<_>>(),
-            Vec::new(),
-        );
+        add(Kind::Hazards, n, r, Watch::Full, &(1..=last).collect::<Vec<_>>(), Vec::new());
     }
     for &n in &trials.sharp.sizes {
-        add(
-            Kind::Sharp,
-            n,
-            figures.r,
-            Watch::Fast,
-            &trials.sharp.launches,
-            Vec::new(),
-        );
+        add(Kind::Sharp, n, figures.r, Watch::Fast, &trials.sharp.launches, Vec::new());
     }
-    add(
-        Kind::Count,
-        figures.n,
-        figures.r,
-        Watch::Count,
-        &trials.count.launches,
-        Vec::new(),
-    );
-    let long_n = if scope == Scope::Quick {
-        figures.quick_n
-    } else {
-        figures.n
-    };
+    add(Kind::Count, figures.n, figures.r, Watch::Count, &trials.count.launches, Vec::new());
+    let long_n = if scope == Scope::Quick { figures.quick_n } else { figures.n };
     let spots = spots(trials.thousand.spot_checks, exercise.launches(), seed);
-    add(
-        Kind::Thousand,
-        long_n,
-        figures.r,
-        Watch::Fast,
-        &with_spots(exercise.launches(), &spots),
-        spots,
-    );
+    add(Kind::Thousand, long_n, figures.r, Watch::Fast, &with_spots(exercise.launches(), &spots), spots);
     for &n in &trials.portable.sizes {
         // The large one is there for its values; the small ones show every odd-sized tile that it has.
         let watch = if n > 512 { Watch::Count } else { Watch::Full };
-        add(
-            Kind::Portable,
-            n,
-            trials.portable.r,
-            watch,
-            &trials.portable.launches,
-            Vec::new(),
-        );
+        add(Kind::Portable, n, trials.portable.r, watch, &trials.portable.launches, Vec::new());
     }
     planned
 }
@@ -172,11 +124,7 @@ fn spots(wanted: u32, launches: u32, seed: u64) -> Vec<u32> {
 
 /// The launches to keep: the last one, and each spot with the one before it.
 fn with_spots(last: u32, spots: &[u32]) -> Vec<u32> {
-    let mut keep: Vec<u32> = spots
-        .iter()
-        .flat_map(|&spot| [spot - 1, spot])
-        .chain([last])
-        .collect();
+    let mut keep: Vec<u32> = spots.iter().flat_map(|&spot| [spot - 1, spot]).chain([last]).collect();
     keep.sort_unstable();
     keep.dedup();
     keep
@@ -187,19 +135,12 @@ mod tests {
     use super::*;
 
     fn made(scope: Scope, seed: u64) -> Vec<Planned> {
-        plan(
-            &Exercise::shipped().expect("reference/exercise.toml"),
-            scope,
-            seed,
-        )
+        plan(&Exercise::shipped().expect("reference/exercise.toml"), scope, seed)
     }
 
     #[test]
     fn the_plan_is_the_designs_table() {
-        let rows: Vec<_> = made(Scope::Full, 1)
-            .iter()
-            .map(|p| (p.kind, p.n, p.launches, p.watch))
-            .collect();
+        let rows: Vec<_> = made(Scope::Full, 1).iter().map(|p| (p.kind, p.n, p.launches, p.watch)).collect();
         let expected = [
             (Kind::Hazards, 100, 3, Watch::Full),
             (Kind::Hazards, 260, 3, Watch::Full),
@@ -219,11 +160,7 @@ mod tests {
     fn a_quick_plan_differs_in_the_long_run_only() {
         let (quick, full) = (made(Scope::Quick, 1), made(Scope::Full, 1));
         for (quick, full) in quick.iter().zip(&full) {
-            let n = if full.kind == Kind::Thousand {
-                512
-            } else {
-                full.n
-            };
+            let n = if full.kind == Kind::Thousand { 512 } else { full.n };
             assert_eq!(*quick, Planned { n, ..full.clone() });
         }
     }
@@ -232,8 +169,7 @@ mod tests {
     fn one_seed_gives_one_plan_and_each_trial_a_grid_of_its_own() {
         assert_eq!(made(Scope::Full, 5), made(Scope::Full, 5));
         assert_ne!(made(Scope::Full, 5), made(Scope::Full, 6));
-        let seeds: std::collections::BTreeSet<u64> =
-            made(Scope::Full, 5).iter().map(|p| p.seed).collect();
+        let seeds: std::collections::BTreeSet<u64> = made(Scope::Full, 5).iter().map(|p| p.seed).collect();
         assert_eq!(seeds.len(), 10);
     }
 

@@ -13,57 +13,26 @@ pub fn portable(seen: &Seen, strict: bool) -> Option<Check> {
     if !seen.complete_for(CheckId::Portable) {
         return None;
     }
-    let tried: Vec<&Outcome> = seen
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.planned.kind == Kind::Portable)
-        .collect();
+    let tried: Vec<&Outcome> = seen.outcomes.iter().filter(|outcome| outcome.planned.kind == Kind::Portable).collect();
     let unjudged = |outcome: &&&Outcome| {
-        matches!(
-            outcome.fault,
-            Some(RunFault::CannotJudge { .. } | RunFault::WallLimit { .. })
-        )
+        matches!(outcome.fault, Some(RunFault::CannotJudge { .. } | RunFault::WallLimit { .. }))
     };
     if let Some(outcome) = tried.iter().find(unjudged) {
-        let summary = format!(
-            "could not be judged: {}",
-            trouble(outcome).unwrap_or_default()
-        );
+        let summary = format!("could not be judged: {}", trouble(outcome).unwrap_or_default());
         return Some(Check::new(CheckId::Portable, Status::Skip, summary));
     }
     let sizes = |wanted: bool| {
-        let kept = tried
-            .iter()
-            .filter(|outcome| trouble(outcome).is_some() == wanted);
-        kept.map(|outcome| outcome.planned.n.to_string())
-            .collect::<Vec<_>>()
-            .join(", ")
+        let kept = tried.iter().filter(|outcome| trouble(outcome).is_some() == wanted);
+        kept.map(|outcome| outcome.planned.n.to_string()).collect::<Vec<_>>().join(", ")
     };
     let (bad, good) = (sizes(true), sizes(false));
     if bad.is_empty() {
-        return Some(Check::new(
-            CheckId::Portable,
-            Status::Pass,
-            format!("right at n = {good} too"),
-        ));
+        return Some(Check::new(CheckId::Portable, Status::Pass, format!("right at n = {good} too")));
     }
-    let but = if good.is_empty() {
-        String::new()
-    } else {
-        format!("; right at n = {good}")
-    };
+    let but = if good.is_empty() { String::new() } else { format!("; right at n = {good}") };
     let status = if strict { Status::Fail } else { Status::Warn };
-    let mut check = Check::new(
-        CheckId::Portable,
-        status,
-        format!("not right at n = {bad}{but}"),
-    );
-    check.details.extend(
-        tried
-            .into_iter()
-            .filter_map(trouble)
-            .map(|trouble| format!("{trouble}.")),
-    );
+    let mut check = Check::new(CheckId::Portable, status, format!("not right at n = {bad}{but}"));
+    check.details.extend(tried.into_iter().filter_map(trouble).map(|trouble| format!("{trouble}.")));
     Some(check)
 }
 
@@ -83,42 +52,17 @@ fn trouble(outcome: &Outcome) -> Option<String> {
             first.row, first.column, wrong.launch, first.expected, first.got
         ))
     };
-    let input = || {
-        outcome
-            .input_changed
-            .map(|change| format!("n = {n}: launch {} changed its input grid", change.launch))
-    };
-    outcome
-        .fault
-        .as_ref()
-        .map(|fault| format!("n = {n}: {}", ended(fault)))
-        .or_else(hazard)
-        .or_else(cell)
-        .or_else(input)
+    let input = || outcome.input_changed.map(|change| format!("n = {n}: launch {} changed its input grid", change.launch));
+    outcome.fault.as_ref().map(|fault| format!("n = {n}: {}", ended(fault))).or_else(hazard).or_else(cell).or_else(input)
 }
 
 fn ended(fault: &RunFault) -> String {
     match fault {
-        RunFault::LaunchRefused { launch, reason } => {
-            format!("launch {launch} was refused: {reason}")
-        }
-        RunFault::Crash {
-            launch,
-            what,
-            place,
-            ..
-        } => format!("{}: launch {launch} crashed: {what}", words::place(*place)),
-        RunFault::Hang { launch, place, .. } => {
-            format!("{}: launch {launch} did not finish", words::place(*place))
-        }
-        RunFault::Deadlock { launch } => {
-            format!("launch {launch} never ended: no thread could leave its barrier")
-        }
-        RunFault::CannotJudge { construct, place } => {
-            format!("{} uses {construct}", words::place(*place))
-        }
-        RunFault::WallLimit { launch, .. } => {
-            format!("the machine was too busy to finish launch {launch}")
-        }
+        RunFault::LaunchRefused { launch, reason } => format!("launch {launch} was refused: {reason}"),
+        RunFault::Crash { launch, what, place, .. } => format!("{}: launch {launch} crashed: {what}", words::place(*place)),
+        RunFault::Hang { launch, place, .. } => format!("{}: launch {launch} did not finish", words::place(*place)),
+        RunFault::Deadlock { launch } => format!("launch {launch} never ended: no thread could leave its barrier"),
+        RunFault::CannotJudge { construct, place } => format!("{} uses {construct}", words::place(*place)),
+        RunFault::WallLimit { launch, .. } => format!("the machine was too busy to finish launch {launch}"),
     }
 }

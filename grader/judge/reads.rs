@@ -39,15 +39,12 @@ impl Reads {
 
 /// What the count trial counted: the larger of its watched launches.
 pub fn measured(seen: &Seen) -> Option<Reads> {
-    seen.gating()
-        .find(|outcome| outcome.planned.kind == Kind::Count)
-        .and_then(|outcome| of_trial(seen.exercise, outcome))
+    seen.gating().find(|outcome| outcome.planned.kind == Kind::Count).and_then(|outcome| of_trial(seen.exercise, outcome))
 }
 
 fn of_trial(exercise: &Exercise, outcome: &Outcome) -> Option<Reads> {
     let launches = outcome.planned.keep.iter();
-    let counts =
-        launches.filter_map(|&launch| outcome.words_read.get(launch as usize - 1).copied());
+    let counts = launches.filter_map(|&launch| outcome.words_read.get(launch as usize - 1).copied());
     Some(Reads {
         words: counts.max()?,
         cells: Exercise::interior_cells(outcome.planned.n),
@@ -58,25 +55,16 @@ fn of_trial(exercise: &Exercise, outcome: &Outcome) -> Option<Reads> {
 
 /// Check `reads`; `None` while the count trial is missing.
 pub fn reads(seen: &Seen) -> Option<Check> {
-    seen.gating()
-        .find(|outcome| outcome.planned.kind == Kind::Count)?;
+    seen.gating().find(|outcome| outcome.planned.kind == Kind::Count)?;
     Some(match measured(seen) {
         Some(reads) if !reads.is_plausible() => implausible(&reads),
         Some(reads) => counted(&reads),
-        None => Check::new(
-            CheckId::Reads,
-            Status::Skip,
-            "could not be judged: no launch was counted to its end",
-        ),
+        None => Check::new(CheckId::Reads, Status::Skip, "could not be judged: no launch was counted to its end"),
     })
 }
 
 fn counted(reads: &Reads) -> Check {
-    let (status, relation) = if reads.within_budget() {
-        (Status::Pass, "within")
-    } else {
-        (Status::Fail, "over")
-    };
+    let (status, relation) = if reads.within_budget() { (Status::Pass, "within") } else { (Status::Fail, "over") };
     let summary = format!(
         "{:.3} words read per cell-step, {relation} the budget of {}",
         reads.per_cell_step(),
@@ -114,12 +102,7 @@ mod tests {
     use super::*;
 
     fn at_2048(words: u64, timesteps: u32) -> Reads {
-        Reads {
-            words,
-            cells: Exercise::interior_cells(2048),
-            timesteps,
-            budget: 1.5,
-        }
+        Reads { words, cells: Exercise::interior_cells(2048), timesteps, budget: 1.5 }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks `values` and `ring`: is every cell what the single-step reference makes it?
 
 use super::Seen;
-use super::case::{FirstMismatch, Outcome, Writer, Wrong};
+use super::case::{FirstMismatch, Outcome, Wrong, Writer};
 use super::diagnose::likely_causes;
 use super::words;
 use crate::execute::RunFault;
@@ -20,19 +20,14 @@ pub fn values(seen: &Seen) -> Option<Check> {
     if let Some(check) = gating().find_map(after_the_ring) {
         return Some(check);
     }
-    seen.complete_for(CheckId::Values)
-        .then(|| Check::new(CheckId::Values, Status::Pass, all_right(seen)))
+    seen.complete_for(CheckId::Values).then(|| Check::new(CheckId::Values, Status::Pass, all_right(seen)))
 }
 
 fn all_right(seen: &Seen) -> String {
     let longest = seen.gating().max_by_key(|outcome| outcome.planned.launches);
     longest.map_or_else(String::new, |outcome| {
         let timesteps = seen.exercise.timesteps(outcome.planned.launches);
-        format!(
-            "every cell right, up to {} timesteps at n = {}",
-            words::grouped(timesteps.into()),
-            outcome.planned.n
-        )
+        format!("every cell right, up to {} timesteps at n = {}", words::grouped(timesteps.into()), outcome.planned.n)
     })
 }
 
@@ -45,17 +40,13 @@ fn ring_came_first(outcome: &Outcome) -> bool {
 }
 
 fn wrong_interior(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
-    let wrong = outcome
-        .interior
-        .as_ref()
-        .filter(|_| !ring_came_first(outcome))?;
+    let wrong = outcome.interior.as_ref().filter(|_| !ring_came_first(outcome))?;
     let cell = wrong.cells.first;
     let summary = format!(
         "row {}, column {} is wrong after launch {}: expected {}, got {} (n = {})",
         cell.row, cell.column, wrong.launch, cell.expected, cell.got, outcome.planned.n
     );
-    let mut check =
-        Check::new(CheckId::Values, Status::Fail, summary).with(extent(exercise, outcome, wrong));
+    let mut check = Check::new(CheckId::Values, Status::Fail, summary).with(extent(exercise, outcome, wrong));
     if let Some(first) = &outcome.first {
         check.details.extend(written_by(first));
         check.details.extend(placed(first));
@@ -69,29 +60,17 @@ fn extent(exercise: &Exercise, outcome: &Outcome, wrong: &Wrong) -> String {
     let of = words::grouped(Exercise::interior_cells(outcome.planned.n));
     // The tolerance for |u| = 1: the scale that a learner can compare with.
     let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
-    let by = format!(
-        "by up to {} (rounding explains about {tolerance} a launch)",
-        words::small(cells.largest)
-    );
+    let by = format!("by up to {} (rounding explains about {tolerance} a launch)", words::small(cells.largest));
     let size = match cells.not_finite {
         0 => by,
         bad if bad == cells.count => "NaN or infinite".to_owned(),
-        bad => format!(
-            "{} of them NaN or infinite, the others {by}",
-            words::grouped(bad)
-        ),
+        bad => format!("{} of them NaN or infinite, the others {by}", words::grouped(bad)),
     };
     if cells.count == 1 {
         return format!("It is the only one of {of} interior cells: {size}.");
     }
-    let (rows, columns) = (
-        words::span("row", cells.rows),
-        words::span("column", cells.columns),
-    );
-    format!(
-        "{} of {of} interior cells are wrong, in {rows}, {columns}: {size}.",
-        words::grouped(cells.count)
-    )
+    let (rows, columns) = (words::span("row", cells.rows), words::span("column", cells.columns));
+    format!("{} of {of} interior cells are wrong, in {rows}, {columns}: {size}.", words::grouped(cells.count))
 }
 
 /// Who wrote the first wrong cell, where that is known.
@@ -105,15 +84,9 @@ pub fn written_by(first: &FirstMismatch) -> Option<String> {
 
 fn placed(first: &FirstMismatch) -> Option<String> {
     match first.launch - first.last_right {
-        1 if first.launch > 3 => Some(format!(
-            "Every launch before launch {} was right.",
-            first.launch
-        )),
+        1 if first.launch > 3 => Some(format!("Every launch before launch {} was right.", first.launch)),
         1 => None,
-        _ => Some(format!(
-            "The fault begins after launch {} and not later than {}.",
-            first.last_right, first.launch
-        )),
+        _ => Some(format!("The fault begins after launch {} and not later than {}.", first.last_right, first.launch)),
     }
 }
 
@@ -123,50 +96,27 @@ fn unfinished(outcome: &Outcome) -> Option<Check> {
     let fault = outcome.fault.as_ref()?;
     let skip = |summary: String| Check::new(CheckId::Values, Status::Skip, summary);
     Some(match fault {
-        RunFault::Hang {
-            launch,
-            cpu_seconds,
-            place,
-            ..
-        } => {
+        RunFault::Hang { launch, cpu_seconds, place, .. } => {
             let at = place.map_or_else(String::new, |_| format!(", at {}", words::place(*place)));
-            let summary = format!(
-                "launch {launch} did not finish within {cpu_seconds:.0} s of CPU time (n = {n}){at}"
-            );
+            let summary = format!("launch {launch} did not finish within {cpu_seconds:.0} s of CPU time (n = {n}){at}");
             let next = "Look for a loop whose end no thread reaches, or one that runs over the whole grid.";
-            Check::new(CheckId::Values, Status::Fail, summary)
-                .with(next)
-                .at(*place)
+            Check::new(CheckId::Values, Status::Fail, summary).with(next).at(*place)
         }
-        RunFault::CannotJudge { construct, place } => skip(format!(
-            "cannot be judged on this machine: {} uses {construct}",
-            words::place(*place)
-        ))
-        .at(*place),
-        RunFault::WallLimit {
-            launch,
-            wall_seconds,
-        } => skip(format!(
-            "could not be judged: the machine was too busy to finish launch {launch} in {wall_seconds:.0} s"
-        )),
-        RunFault::Crash { launch, .. } => skip(format!(
-            "not compared: launch {launch} crashed (see `memory`)"
-        )),
-        RunFault::Deadlock { launch } => skip(format!(
-            "not compared: launch {launch} never ended (see `race`)"
-        )),
-        RunFault::LaunchRefused { launch, .. } => skip(format!(
-            "not compared: launch {launch} was refused (see `launch`)"
-        )),
+        RunFault::CannotJudge { construct, place } => {
+            skip(format!("cannot be judged on this machine: {} uses {construct}", words::place(*place))).at(*place)
+        }
+        RunFault::WallLimit { launch, wall_seconds } => {
+            skip(format!("could not be judged: the machine was too busy to finish launch {launch} in {wall_seconds:.0} s"))
+        }
+        RunFault::Crash { launch, .. } => skip(format!("not compared: launch {launch} crashed (see `memory`)")),
+        RunFault::Deadlock { launch } => skip(format!("not compared: launch {launch} never ended (see `race`)")),
+        RunFault::LaunchRefused { launch, .. } => skip(format!("not compared: launch {launch} was refused (see `launch`)")),
     })
 }
 
 fn after_the_ring(outcome: &Outcome) -> Option<Check> {
     let ring = outcome.ring.as_ref().filter(|_| ring_came_first(outcome))?;
-    let summary = format!(
-        "right until launch {} changed the ring; not comparable after that (see `ring`)",
-        ring.launch
-    );
+    let summary = format!("right until launch {} changed the ring; not comparable after that (see `ring`)", ring.launch);
     Some(Check::new(CheckId::Values, Status::Skip, summary))
 }
 
@@ -175,13 +125,7 @@ pub fn ring(seen: &Seen) -> Option<Check> {
     if let Some(check) = seen.gating().find_map(wrong_ring) {
         return Some(check);
     }
-    let pass = || {
-        Check::new(
-            CheckId::Ring,
-            Status::Pass,
-            "the ring holds exactly what it started with",
-        )
-    };
+    let pass = || Check::new(CheckId::Ring, Status::Pass, "the ring holds exactly what it started with");
     seen.complete_for(CheckId::Ring).then(pass)
 }
 
@@ -198,14 +142,8 @@ fn wrong_ring(outcome: &Outcome) -> Option<Check> {
         words::grouped(wrong.cells.count),
         words::grouped(ring_cells)
     ));
-    if outcome
-        .first
-        .as_ref()
-        .is_some_and(|first| first.cell == cell)
-    {
-        check
-            .details
-            .extend(outcome.first.as_ref().and_then(written_by));
+    if outcome.first.as_ref().is_some_and(|first| first.cell == cell) {
+        check.details.extend(outcome.first.as_ref().and_then(written_by));
     }
     Some(check)
 }

@@ -24,45 +24,26 @@ pub fn counted(number: u64, noun: &str) -> String {
 
 /// A difference or tolerance, three digits.
 pub fn small(value: f64) -> String {
-    if value == 0.0 || (1e-3..1e6).contains(&value) {
-        format!("{value:.6}")
-    } else {
-        format!("{value:.2e}")
-    }
+    if value == 0.0 || (1e-3..1e6).contains(&value) { format!("{value:.6}") } else { format!("{value:.2e}") }
 }
 
 /// `rows 3 to 98`, or `row 3`.
 pub fn span(noun: &str, (from, to): (usize, usize)) -> String {
-    if from == to {
-        format!("{noun} {from}")
-    } else {
-        format!("{noun}s {from} to {to}")
-    }
+    if from == to { format!("{noun} {from}") } else { format!("{noun}s {from} to {to}") }
 }
 
 /// `heat.cu:57`, or nothing known.
 pub fn place(place: Option<Place>) -> String {
-    place.map_or_else(
-        || "heat.cu".to_owned(),
-        |place| format!("heat.cu:{}", place.line),
-    )
+    place.map_or_else(|| "heat.cu".to_owned(), |place| format!("heat.cu:{}", place.line))
 }
 
 /// `block (1, 0), thread (5, 3)`: z only where it is not 0.
 pub fn actor(actor: &Actor) -> String {
-    format!(
-        "block {}, thread {}",
-        index(actor.block),
-        index(actor.thread)
-    )
+    format!("block {}, thread {}", index(actor.block), index(actor.thread))
 }
 
 fn index([x, y, z]: [u32; 3]) -> String {
-    if z == 0 {
-        format!("({x}, {y})")
-    } else {
-        format!("({x}, {y}, {z})")
-    }
+    if z == 0 { format!("({x}, {y})") } else { format!("({x}, {y}, {z})") }
 }
 
 /// What an access touched, on an n x n grid.
@@ -74,60 +55,34 @@ pub fn memory(memory: &Memory, n: u32) -> String {
         Memory::Local { name, index } if name.is_empty() => format!("a local array, index {index}"),
         Memory::Local { name, index } => format!("local array {name}[{index}]"),
         Memory::Device { name } => format!("device variable {name}"),
-        Memory::Wild { address } => {
-            format!("address {address:#x}, which belongs to no grid or array")
-        }
+        Memory::Wild { address } => format!("address {address:#x}, which belongs to no grid or array"),
     }
 }
 
 fn grid_cell(grid: &str, cell: i64, n: u32) -> String {
     let n = i64::from(n.max(1));
-    format!(
-        "{grid}[{cell}] (row {}, column {})",
-        cell.div_euclid(n),
-        cell.rem_euclid(n)
-    )
+    format!("{grid}[{cell}] (row {}, column {})", cell.div_euclid(n), cell.rem_euclid(n))
 }
 
 /// One hazard in one sentence without its full stop: where, what, who.
 pub fn hazard(hazard: &Hazard, n: u32) -> String {
-    let target = hazard
-        .memory
-        .as_ref()
-        .map_or_else(|| "memory".to_owned(), |touched| memory(touched, n));
+    let target = hazard.memory.as_ref().map_or_else(|| "memory".to_owned(), |touched| memory(touched, n));
     let access = if hazard.store { "store to" } else { "load of" };
     let what = match hazard.kind {
         HazardKind::OutOfRange => format!("{access} {target} is out of range"),
         HazardKind::NeverWritten => format!("load of {target}, which no thread has written"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
-        HazardKind::WriteWriteRace => {
-            format!("two threads write {target} with no barrier between them")
-        }
-        HazardKind::SameValueRace => {
-            format!("two threads write the same value to {target} with no barrier between them")
-        }
-        HazardKind::ReadWriteRace => {
-            format!("{access} {target} races with another thread's access: no barrier between them")
-        }
-        HazardKind::BarrierDivergence => {
-            "threads of one block wait at different barriers".to_owned()
-        }
-        HazardKind::BarrierAfterExit => {
-            "threads returned while others of their block wait at this barrier".to_owned()
-        }
+        HazardKind::WriteWriteRace => format!("two threads write {target} with no barrier between them"),
+        HazardKind::SameValueRace => format!("two threads write the same value to {target} with no barrier between them"),
+        HazardKind::ReadWriteRace => format!("{access} {target} races with another thread's access: no barrier between them"),
+        HazardKind::BarrierDivergence => "threads of one block wait at different barriers".to_owned(),
+        HazardKind::BarrierAfterExit => "threads returned while others of their block wait at this barrier".to_owned(),
     };
-    format!(
-        "{}: {what} ({}{})",
-        place(hazard.place),
-        actor(&hazard.actor),
-        other(hazard)
-    )
+    format!("{}: {what} ({}{})", place(hazard.place), actor(&hazard.actor), other(hazard))
 }
 
 fn other(hazard: &Hazard) -> String {
-    let Some((other, at)) = &hazard.other else {
-        return String::new();
-    };
+    let Some((other, at)) = &hazard.other else { return String::new() };
     let line = at.map_or_else(String::new, |at| format!(" at line {}", at.line));
     if other.block == hazard.actor.block {
         format!("; the other is thread {}{line}", index(other.thread))
@@ -142,26 +97,17 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!(
-            [0, 999, 1000, 4_186_116].map(grouped),
-            ["0", "999", "1,000", "4,186,116"]
-        );
+        assert_eq!([0, 999, 1000, 4_186_116].map(grouped), ["0", "999", "1,000", "4,186,116"]);
         assert_eq!(counted(1, "cell"), "1 cell");
     }
 
     #[test]
     fn a_cell_before_the_grid_has_a_negative_row() {
-        assert_eq!(
-            memory(&Memory::In { cell: -101 }, 100),
-            "in[-101] (row -2, column 99)"
-        );
+        assert_eq!(memory(&Memory::In { cell: -101 }, 100), "in[-101] (row -2, column 99)");
     }
 
     #[test]
     fn differences_are_readable_at_any_size() {
-        assert_eq!(
-            [0.5, 1.9e-6, 4.8e9].map(small),
-            ["0.500000", "1.90e-6", "4.80e9"]
-        );
+        assert_eq!([0.5, 1.9e-6, 4.8e9].map(small), ["0.500000", "1.90e-6", "4.80e9"]);
     }
 }

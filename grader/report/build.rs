@@ -1,9 +1,7 @@
 //! From judged things to the report's plain fields.
 
 use super::escape;
-use super::{
-    Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA,
-};
+use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Report, Real, SCHEMA};
 use crate::execute::Place;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -17,11 +15,7 @@ use crate::verdict::{Check, Verdict, failing_check};
 impl Report {
     /// A report on nothing: no check was made, because of `error`.
     pub fn of_error(error: impl Into<String>, exit_code: ExitCode) -> Self {
-        Self {
-            error: Some(escape::line(&error.into())),
-            exit_code: exit_code as u8,
-            ..Self::blank()
-        }
+        Self { error: Some(escape::line(&error.into())), exit_code: exit_code as u8, ..Self::blank() }
     }
 
     /// A report with every field empty and the verdict `ungraded`.
@@ -128,28 +122,15 @@ fn column(place: Place) -> Option<u32> {
 
 /// The report's view of the answer.
 pub fn answer(given: &Given) -> Answer {
-    Answer {
-        rows: given.rows.iter().map(|row| escape::line(row)).collect(),
-        ship: escape::line(&given.ship),
-    }
+    Answer { rows: given.rows.iter().map(|row| escape::line(row)).collect(), ship: escape::line(&given.ship) }
 }
 
 /// A launch in one line.
 pub fn launch_words(launch: &Launch) -> String {
     let [x, y, z] = launch.block;
     let [columns, rows, layers] = launch.grid;
-    let third = |number: u32| {
-        if number == 1 {
-            String::new()
-        } else {
-            format!("x{number}")
-        }
-    };
-    let shared = if launch.shared == 0 {
-        String::new()
-    } else {
-        format!(", {} bytes of dynamic shared memory", launch.shared)
-    };
+    let third = |number: u32| if number == 1 { String::new() } else { format!("x{number}") };
+    let shared = if launch.shared == 0 { String::new() } else { format!(", {} bytes of dynamic shared memory", launch.shared) };
     let source = match (launch.source, launch.line) {
         (LaunchSource::Directive, Some(line)) => format!("directive at heat.cu:{line}"),
         (LaunchSource::Directive, None) => "directive".to_owned(),
@@ -157,9 +138,5 @@ pub fn launch_words(launch: &Launch) -> String {
         (LaunchSource::LaunchStatement, None) => "launch statement".to_owned(),
         (LaunchSource::Default, _) => "default: the file has no launch".to_owned(),
     };
-    format!(
-        "block {x}x{y}{}, grid {columns}x{rows}{}{shared} ({source})",
-        third(z),
-        third(layers)
-    )
+    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} ({source})", third(z), third(layers))
 }

@@ -6,11 +6,10 @@ pub const OUTPUT: usize = 4096;
 /// The text with every control, formatting and direction-changing character spelled out, so that it can neither move a
 /// cursor, colour a line, nor reorder what is read. Newlines are spelled out too.
 pub fn line(text: &str) -> String {
-    text.chars()
-        .fold(String::with_capacity(text.len()), |mut safe, c| {
-            push(&mut safe, c);
-            safe
-        })
+    text.chars().fold(String::with_capacity(text.len()), |mut safe, c| {
+        push(&mut safe, c);
+        safe
+    })
 }
 
 /// The same with line ends and tabs kept, cut to `most` bytes with a note of how much was left out.
@@ -53,10 +52,7 @@ mod tests {
 
     #[test]
     fn terminal_commands_and_bidi_overrides_are_spelled_out() {
-        assert_eq!(
-            line("\u{1b}[32mPASS\u{202e}x\r\n"),
-            "\\u{1b}[32mPASS\\u{202e}x\\u{d}\\u{a}"
-        );
+        assert_eq!(line("\u{1b}[32mPASS\u{202e}x\r\n"), "\\u{1b}[32mPASS\\u{202e}x\\u{d}\\u{a}");
         assert_eq!(line("Größe 温度 é"), "Größe 温度 é");
     }
 

@@ -237,10 +237,7 @@ pub struct Environment {
 impl Environment {
     /// This grader, and nothing else known.
     pub fn of_this_grader() -> Self {
-        Self {
-            grader: env!("CARGO_PKG_VERSION").to_owned(),
-            ..Self::default()
-        }
+        Self { grader: env!("CARGO_PKG_VERSION").to_owned(), ..Self::default() }
     }
 }
 

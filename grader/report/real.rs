@@ -94,11 +94,7 @@ mod tests {
     fn what_is_not_finite_survives_json() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.1, -0.0] {
             let json = serde_json::to_string(&Real(value)).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Real>(&json).unwrap(),
-                Real(value),
-                "{json}"
-            );
+            assert_eq!(serde_json::from_str::<Real>(&json).unwrap(), Real(value), "{json}");
         }
     }
 

@@ -32,10 +32,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     for check in &report.checks {
         text.push_str(&check_line(check));
     }
-    if let Some(check) = report
-        .failing_check
-        .and_then(|id| report.checks.iter().find(|check| check.id == id))
-    {
+    if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
     }
     text.push_str(&printed(&report.output));
@@ -44,23 +41,10 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
 }
 
 fn heading(report: &Report) -> String {
-    let Some(submission) = &report.submission else {
-        return String::new();
-    };
+    let Some(submission) = &report.submission else { return String::new() };
     let mut parts = vec![escape::line(&submission.path)];
-    parts.extend(
-        report
-            .engine
-            .as_ref()
-            .map(|engine| format!("{engine} engine")),
-    );
-    parts.extend(report.scope.map(|scope| {
-        if scope == Scope::Quick {
-            "quick".to_owned()
-        } else {
-            "full".to_owned()
-        }
-    }));
+    parts.extend(report.engine.as_ref().map(|engine| format!("{engine} engine")));
+    parts.extend(report.scope.map(|scope| if scope == Scope::Quick { "quick".to_owned() } else { "full".to_owned() }));
     parts.extend(report.seed.map(|seed| format!("seed {seed}")));
     format!("{}\n\n", parts.join(" · "))
 }
@@ -79,11 +63,7 @@ fn face(status: Status) -> (&'static str, Style) {
 fn check_line(check: &Check) -> String {
     let (face, style) = face(check.status);
     let summary = wrapped(&check.summary, INDENT);
-    format!(
-        "{style}{face}{style:#} {:<10} {}",
-        check.id.name(),
-        summary.trim_start()
-    )
+    format!("{style}{face}{style:#} {:<10} {}", check.id.name(), summary.trim_start())
 }
 
 fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
@@ -123,18 +103,11 @@ fn asked(id: CheckId) -> &'static str {
 fn excerpt(source: &str, place: Place) -> String {
     let first = place.line.saturating_sub(AROUND).max(1);
     let mut text = String::from("\n");
-    let lines = source
-        .lines()
-        .enumerate()
-        .skip(first as usize - 1)
-        .take((place.line + AROUND + 1 - first) as usize);
+    let lines = source.lines().enumerate().skip(first as usize - 1).take((place.line + AROUND + 1 - first) as usize);
     for (at, line) in lines {
         let number = at as u32 + 1;
         let mark = if number == place.line { '>' } else { ' ' };
-        text.push_str(&format!(
-            "{mark} {number:>5} | {}\n",
-            cut(&plain(line), WIDTH - 10)
-        ));
+        text.push_str(&format!("{mark} {number:>5} | {}\n", cut(&plain(line), WIDTH - 10)));
     }
     text
 }
@@ -146,14 +119,8 @@ fn plain(line: &str) -> String {
 
 fn messages(diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
-    for diagnostic in diagnostics
-        .iter()
-        .filter(|said| said.severity == "error")
-        .take(MESSAGES)
-    {
-        let place = diagnostic
-            .line
-            .map_or_else(|| "heat.cu".to_owned(), |line| format!("heat.cu:{line}"));
+    for diagnostic in diagnostics.iter().filter(|said| said.severity == "error").take(MESSAGES) {
+        let place = diagnostic.line.map_or_else(|| "heat.cu".to_owned(), |line| format!("heat.cu:{line}"));
         let said = format!("{place}: {}", escape::line(&diagnostic.message));
         for line in wrap(&said, WIDTH - 4) {
             text.push_str(&format!("  | {line}\n"));
@@ -172,10 +139,7 @@ fn printed(output: &str) -> String {
         text.push_str(&format!("  | {}\n", cut(&plain(line), WIDTH - 4)));
     }
     if lines.len() > PRINTED {
-        text.push_str(&format!(
-            "  ({} more lines in the JSON report)\n",
-            lines.len() - PRINTED
-        ));
+        text.push_str(&format!("  ({} more lines in the JSON report)\n", lines.len() - PRINTED));
     }
     text
 }
@@ -183,10 +147,7 @@ fn printed(output: &str) -> String {
 fn closing(report: &Report) -> String {
     let mut text = String::from("\n");
     if let Some(reads) = &report.reads {
-        text.push_str(&format!(
-            "{:.3} words read per cell-step, budget {}\n",
-            reads.per_cell_step, reads.budget
-        ));
+        text.push_str(&format!("{:.3} words read per cell-step, budget {}\n", reads.per_cell_step, reads.budget));
     }
     let (word, (_, style)) = match report.verdict {
         Verdict::Pass => ("PASSED", face(Status::Pass)),
@@ -195,9 +156,7 @@ fn closing(report: &Report) -> String {
     };
     let why = match (report.verdict, report.failing_check) {
         (Verdict::Fail, Some(id)) => format!(" at `{}`", id.name()),
-        (Verdict::Ungraded, _) => {
-            ": could not be judged here; this does not count against you".to_owned()
-        }
+        (Verdict::Ungraded, _) => ": could not be judged here; this does not count against you".to_owned(),
         _ => String::new(),
     };
     text.push_str(&format!("{style}{word}{style:#}{why}\n"));
@@ -206,10 +165,7 @@ fn closing(report: &Report) -> String {
 
 /// The text in lines of [`WIDTH`] columns, each behind `indent` spaces.
 fn wrapped(text: &str, indent: usize) -> String {
-    wrap(text, WIDTH - indent)
-        .into_iter()
-        .map(|line| format!("{:indent$}{line}\n", ""))
-        .collect()
+    wrap(text, WIDTH - indent).into_iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
 }
 
 /// Breaks at spaces; a word longer than a line is broken where the line ends.
@@ -260,23 +216,8 @@ mod tests {
 
     #[test]
     fn a_place_outside_the_source_shows_what_there_is() {
-        assert_eq!(
-            excerpt("one\ntwo", Place { line: 2, column: 0 }),
-            "\n      1 | one\n>     2 | two\n"
-        );
-        assert_eq!(
-            excerpt(
-                "one",
-                Place {
-                    line: 900,
-                    column: 0
-                }
-            ),
-            "\n"
-        );
-        assert_eq!(
-            excerpt("one", Place { line: 0, column: 0 }),
-            "\n      1 | one\n"
-        );
+        assert_eq!(excerpt("one\ntwo", Place { line: 2, column: 0 }), "\n      1 | one\n>     2 | two\n");
+        assert_eq!(excerpt("one", Place { line: 900, column: 0 }), "\n");
+        assert_eq!(excerpt("one", Place { line: 0, column: 0 }), "\n      1 | one\n");
     }
 }

@@ -48,14 +48,8 @@ impl Expected {
     pub fn parse(text: &str, engine: &str) -> anyhow::Result<Self> {
         let mut keys: Map<String, Value> = serde_json::from_str(text)?;
         let mut overrides = ["cpu", "cuda"].map(|name| (name, keys.remove(name)));
-        if let Some(own) = overrides
-            .iter_mut()
-            .find(|(name, _)| *name == engine)
-            .and_then(|(_, own)| own.take())
-        {
-            let Value::Object(own) = own else {
-                anyhow::bail!("`{engine}` must be an object")
-            };
+        if let Some(own) = overrides.iter_mut().find(|(name, _)| *name == engine).and_then(|(_, own)| own.take()) {
+            let Value::Object(own) = own else { anyhow::bail!("`{engine}` must be an object") };
             keys.extend(own);
         }
         serde_json::from_value(Value::Object(keys)).context("not a verdict.json")
@@ -66,58 +60,29 @@ impl Expected {
         let mut found = vec![
             differs("verdict", &self.verdict, &report.verdict),
             self.failing_check.and_then(|id| not_failing(id, report)),
-            self.words_per_launch.and_then(|words| {
-                differs(
-                    "words",
-                    &Some(words),
-                    &report.reads.as_ref().map(|r| r.words),
-                )
-            }),
-            self.hazard
-                .as_ref()
-                .and_then(|hazard| missing_hazard(hazard, report)),
+            self.words_per_launch.and_then(|words| differs("words", &Some(words), &report.reads.as_ref().map(|r| r.words))),
+            self.hazard.as_ref().and_then(|hazard| missing_hazard(hazard, report)),
             self.launch_source.and_then(|source| {
-                let launch = report
-                    .submission
-                    .as_ref()
-                    .and_then(|submission| submission.launch.as_ref());
-                differs(
-                    "launch source",
-                    &Some(source),
-                    &launch.map(|launch| launch.source),
-                )
+                let launch = report.submission.as_ref().and_then(|submission| submission.launch.as_ref());
+                differs("launch source", &Some(source), &launch.map(|launch| launch.source))
             }),
-            self.kernel
-                .as_ref()
-                .and_then(|kernel| other_kernel(kernel, report)),
+            self.kernel.as_ref().and_then(|kernel| other_kernel(kernel, report)),
         ];
         found.extend(self.warnings(report));
-        found.extend(
-            self.first_mismatch
-                .iter()
-                .flat_map(|fields| mismatch_fields(fields, report)),
-        );
+        found.extend(self.first_mismatch.iter().flat_map(|fields| mismatch_fields(fields, report)));
         found.into_iter().flatten().collect()
     }
 
     fn warnings(&self, report: &Report) -> Vec<Option<String>> {
         let exact = self.verdict == Verdict::Pass;
         let compared = report.checks.iter().filter(|check| {
-            let exactly = exact
-                && matches!(
-                    check.id,
-                    CheckId::Memory | CheckId::Race | CheckId::Portable
-                );
+            let exactly = exact && matches!(check.id, CheckId::Memory | CheckId::Race | CheckId::Portable);
             exactly || self.warns.contains(&check.id)
         });
         let one = |check: &crate::verdict::Check| {
             let (expected, warns) = (self.warns.contains(&check.id), check.status == Status::Warn);
             (expected != warns).then(|| {
-                let word = if expected {
-                    "should warn"
-                } else {
-                    "should not warn"
-                };
+                let word = if expected { "should warn" } else { "should not warn" };
                 format!("{} {word}: {}", check.id.name(), check.summary)
             })
         };
@@ -130,10 +95,7 @@ fn differs<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, got: &T) ->
 }
 
 fn not_failing(id: CheckId, report: &Report) -> Option<String> {
-    let fails = report
-        .checks
-        .iter()
-        .any(|check| check.id == id && check.status == Status::Fail);
+    let fails = report.checks.iter().any(|check| check.id == id && check.status == Status::Fail);
     (!fails).then(|| {
         let instead = report.failing_check.map_or("nothing", CheckId::name);
         format!("{} does not fail; {instead} does", id.name())
@@ -144,33 +106,19 @@ fn missing_hazard(expected: &ExpectedHazard, report: &Report) -> Option<String> 
     let is_it = |hazard: &crate::report::Hazard| {
         hazard.kind == expected.kind && expected.line.is_none_or(|line| hazard.line == Some(line))
     };
-    let seen = || {
-        report
-            .hazards
-            .iter()
-            .map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0)))
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let seen = || report.hazards.iter().map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0))).collect::<Vec<_>>().join(" ");
     (!report.hazards.iter().any(is_it)).then(|| format!("no hazard {expected:?}; seen: {}", seen()))
 }
 
 fn other_kernel(expected: &str, report: &Report) -> Option<String> {
-    let got = report
-        .submission
-        .as_ref()
-        .and_then(|submission| submission.kernel.as_deref())
-        .unwrap_or("none");
+    let got = report.submission.as_ref().and_then(|submission| submission.kernel.as_deref()).unwrap_or("none");
     let same = got == expected || got.rsplit("::").next() == Some(expected);
     (!same).then(|| format!("kernel is {got}, not {expected}"))
 }
 
 fn mismatch_fields(expected: &Map<String, Value>, report: &Report) -> Vec<Option<String>> {
     let got = serde_json::to_value(&report.first_mismatch).unwrap_or_default();
-    expected
-        .iter()
-        .map(|(key, value)| differs(&format!("first_mismatch.{key}"), value, &got[key]))
-        .collect()
+    expected.iter().map(|(key, value)| differs(&format!("first_mismatch.{key}"), value, &got[key])).collect()
 }
 
 #[cfg(test)]
@@ -188,52 +136,25 @@ mod tests {
     #[test]
     fn an_engine_overrides_what_stands_beside_it() {
         let cpu = Expected::parse(TEXT, "cpu").unwrap();
-        assert_eq!(
-            cpu.differences(&failing(CheckId::Race)).len(),
-            1,
-            "the hazard is missing"
-        );
+        assert_eq!(cpu.differences(&failing(CheckId::Race)).len(), 1, "the hazard is missing");
         let cuda = Expected::parse(TEXT, "cuda").unwrap();
         assert!(cuda.differences(&failing(CheckId::Values)).is_empty());
-        assert_eq!(
-            cuda.differences(&failing(CheckId::Race)),
-            ["values does not fail; race does"]
-        );
+        assert_eq!(cuda.differences(&failing(CheckId::Race)), ["values does not fail; race does"]);
     }
 
     #[test]
     fn an_unknown_key_is_an_error() {
-        assert!(
-            Expected::parse(r#"{"about": "x", "verdict": "pass", "wrods": 3}"#, "cpu").is_err()
-        );
+        assert!(Expected::parse(r#"{"about": "x", "verdict": "pass", "wrods": 3}"#, "cpu").is_err());
     }
 
     #[test]
     fn a_passing_fixture_warns_where_it_says_and_nowhere_else() {
-        let expected = Expected::parse(
-            r#"{"about": "x", "verdict": "pass", "warns": ["race"]}"#,
-            "cpu",
-        )
-        .unwrap();
+        let expected = Expected::parse(r#"{"about": "x", "verdict": "pass", "warns": ["race"]}"#, "cpu").unwrap();
         let warn = |id| Check::new(id, Status::Warn, "x");
         let pass = |id| Check::new(id, Status::Pass, "x");
         let gates = CheckId::ALL.into_iter().filter(|id| id.gates(false));
-        let all = |warned: CheckId| {
-            gates
-                .clone()
-                .map(|id| if id == warned { warn(id) } else { pass(id) })
-                .collect()
-        };
-        assert!(
-            expected
-                .differences(&Report::blank().with_checks(all(CheckId::Race)))
-                .is_empty()
-        );
-        assert_eq!(
-            expected
-                .differences(&Report::blank().with_checks(all(CheckId::Memory)))
-                .len(),
-            2
-        );
+        let all = |warned: CheckId| gates.clone().map(|id| if id == warned { warn(id) } else { pass(id) }).collect();
+        assert!(expected.differences(&Report::blank().with_checks(all(CheckId::Race))).is_empty());
+        assert_eq!(expected.differences(&Report::blank().with_checks(all(CheckId::Memory))).len(), 2);
     }
 }

@@ -50,27 +50,12 @@ struct Compared {
 pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let root = root(options.fixtures.as_deref())?;
     let fixtures = fixtures(&root, &options.filters)?;
-    ensure!(
-        !fixtures.is_empty(),
-        "no fixture in {} has such a name",
-        root.display()
-    );
+    ensure!(!fixtures.is_empty(), "no fixture in {} has such a name", root.display());
     let compared = compare_all(&fixtures, &root, options);
-    let disagree = compared
-        .iter()
-        .filter(|compared| !compared.differences.is_empty())
-        .count();
+    let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();
     outbox::print(&table(&compared));
-    outbox::print(&format!(
-        "{} of {} fixtures agree\n",
-        compared.len() - disagree,
-        compared.len()
-    ));
-    Ok(if disagree == 0 {
-        ExitCode::Passed
-    } else {
-        ExitCode::Ungraded
-    })
+    outbox::print(&format!("{} of {} fixtures agree\n", compared.len() - disagree, compared.len()));
+    Ok(if disagree == 0 { ExitCode::Passed } else { ExitCode::Ungraded })
 }
 
 /// The folder asked for, ./fixtures, or the one that this binary was built beside.
@@ -79,13 +64,8 @@ fn root(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
         ensure!(folder.is_dir(), "{} is no folder", folder.display());
         return Ok(folder.to_owned());
     }
-    let places = [
-        Path::new("fixtures").to_owned(),
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"),
-    ];
-    let found = places
-        .into_iter()
-        .find(|place| place.join("right").is_dir());
+    let places = [Path::new("fixtures").to_owned(), Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")];
+    let found = places.into_iter().find(|place| place.join("right").is_dir());
     found.context("no fixtures found; name their folder with --fixtures")
 }
 
@@ -96,11 +76,7 @@ fn fixtures(root: &Path, filters: &[String]) -> anyhow::Result<Vec<PathBuf>> {
         let folder = root.join(kind);
         for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let wanted = filters.is_empty() || filters.iter().any(|filter| name.contains(filter));
             if wanted && path.join("verdict.json").is_file() {
                 found.push(path);
@@ -113,10 +89,7 @@ fn fixtures(root: &Path, filters: &[String]) -> anyhow::Result<Vec<PathBuf>> {
 
 fn compare_all(fixtures: &[PathBuf], root: &Path, options: &Options) -> Vec<Compared> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = options
-        .jobs
-        .unwrap_or(cores.min(MOST_JOBS))
-        .clamp(1, fixtures.len());
+    let jobs = options.jobs.unwrap_or(cores.min(MOST_JOBS)).clamp(1, fixtures.len());
     let progress = Progress::count(fixtures.len() as u64, "fixtures");
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -125,28 +98,20 @@ fn compare_all(fixtures: &[PathBuf], root: &Path, options: &Options) -> Vec<Comp
                 while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
                     progress.message(&name_of(fixture, root));
                     let compared = compare(fixture, root, options.offline);
-                    done.lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .push(compared);
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(compared);
                     progress.inc(1);
                 }
             });
         }
     });
     progress.finish();
-    let mut compared = done
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut compared = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     compared.sort_by(|a, b| a.name.cmp(&b.name));
     compared
 }
 
 fn name_of(fixture: &Path, root: &Path) -> String {
-    fixture
-        .strip_prefix(root)
-        .unwrap_or(fixture)
-        .to_string_lossy()
-        .into_owned()
+    fixture.strip_prefix(root).unwrap_or(fixture).to_string_lossy().into_owned()
 }
 
 fn compare(fixture: &Path, root: &Path, offline: bool) -> Compared {
@@ -168,41 +133,22 @@ fn compare(fixture: &Path, root: &Path, offline: bool) -> Compared {
         let expected = Expected::parse(&text, report.engine.as_deref().unwrap_or("cpu"))?;
         Ok((came_to(&report), expected.differences(&report)))
     });
-    let (came_to, differences) =
-        outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")]));
-    Compared {
-        name: name_of(fixture, root),
-        came_to,
-        differences,
-        seconds: began.elapsed().as_secs_f64(),
-    }
+    let (came_to, differences) = outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")]));
+    Compared { name: name_of(fixture, root), came_to, differences, seconds: began.elapsed().as_secs_f64() }
 }
 
 fn came_to(report: &Report) -> String {
     let verdict = format!("{:?}", report.verdict).to_lowercase();
-    report
-        .failing_check
-        .map_or(verdict.clone(), |id| format!("{verdict} at {}", id.name()))
+    report.failing_check.map_or(verdict.clone(), |id| format!("{verdict} at {}", id.name()))
 }
 
 fn table(compared: &[Compared]) -> String {
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["fixture", "came to", "seconds", "agrees"]);
     for compared in compared {
-        let agrees = if compared.differences.is_empty() {
-            "yes".to_owned()
-        } else {
-            format!("NO: {}", compared.differences.join("; "))
-        };
-        table.add_row([
-            compared.name.clone(),
-            compared.came_to.clone(),
-            format!("{:.1}", compared.seconds),
-            agrees,
-        ]);
+        let agrees = if compared.differences.is_empty() { "yes".to_owned() } else { format!("NO: {}", compared.differences.join("; ")) };
+        table.add_row([compared.name.clone(), compared.came_to.clone(), format!("{:.1}", compared.seconds), agrees]);
     }
     format!("{table}\n")
 }

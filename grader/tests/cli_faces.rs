@@ -11,63 +11,33 @@ fn heat_grader() -> Command {
 }
 
 fn json(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
 }
 
 #[test]
 fn a_path_that_does_not_exist_is_a_usage_error() {
-    heat_grader()
-        .args(["check", "no/such/place"])
-        .assert()
-        .code(2)
-        .stdout(predicate::str::contains("does not exist"));
+    heat_grader().args(["check", "no/such/place"]).assert().code(2).stdout(predicate::str::contains("does not exist"));
 }
 
 #[test]
 fn an_unknown_option_is_a_usage_error() {
-    heat_grader()
-        .args(["check", "--fast"])
-        .assert()
-        .code(2)
-        .stdout("")
-        .stderr(predicate::str::contains("--fast"));
+    heat_grader().args(["check", "--fast"]).assert().code(2).stdout("").stderr(predicate::str::contains("--fast"));
 }
 
 #[test]
 fn help_and_version_are_no_errors() {
-    heat_grader()
-        .arg("--help")
-        .assert()
-        .code(0)
-        .stdout(predicate::str::contains("Exit codes"));
+    heat_grader().arg("--help").assert().code(0).stdout(predicate::str::contains("Exit codes"));
     heat_grader().arg("--version").assert().code(0);
     heat_grader().assert().code(2);
 }
 
 #[test]
 fn with_report_dash_stdout_is_json_even_for_usage_errors() {
-    for words in [
-        &["grade", "no/such/place", "--report", "-"][..],
-        &["check", "--fast", "--report=-"],
-        &["check", "--seed", "-3", "--report", "-"],
-    ] {
-        let output = heat_grader()
-            .args(words)
-            .assert()
-            .code(2)
-            .get_output()
-            .clone();
+    for words in [&["grade", "no/such/place", "--report", "-"][..], &["check", "--fast", "--report=-"], &["check", "--seed", "-3", "--report", "-"]] {
+        let output = heat_grader().args(words).assert().code(2).get_output().clone();
         let report = json(&output.stdout);
-        assert_eq!(
-            (report["verdict"].as_str(), report["exit_code"].as_u64()),
-            (Some("ungraded"), Some(2)),
-            "{words:?}"
-        );
-        assert!(
-            report["error"].is_string() && !output.stderr.is_empty(),
-            "{words:?}"
-        );
+        assert_eq!((report["verdict"].as_str(), report["exit_code"].as_u64()), (Some("ungraded"), Some(2)), "{words:?}");
+        assert!(report["error"].is_string() && !output.stderr.is_empty(), "{words:?}");
     }
 }
 
@@ -75,66 +45,37 @@ fn with_report_dash_stdout_is_json_even_for_usage_errors() {
 fn a_report_file_is_written_for_usage_errors_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report with spaces.json");
-    heat_grader()
-        .args(["grade", "no/such/place", "--report"])
-        .arg(&file)
-        .assert()
-        .code(2);
+    heat_grader().args(["grade", "no/such/place", "--report"]).arg(&file).assert().code(2);
     assert_eq!(json(&std::fs::read(&file).unwrap())["schema"], 1);
 }
 
 #[test]
 fn a_report_into_no_folder_is_told_before_anything_is_graded() {
-    let refused = heat_grader()
-        .args(["grade", ".", "--report", "no/such/folder/r.json"])
-        .assert()
-        .code(2);
+    let refused = heat_grader().args(["grade", ".", "--report", "no/such/folder/r.json"]).assert().code(2);
     refused.stdout(predicate::str::contains("no/such/folder does not exist"));
 }
 
 #[test]
 fn a_folder_without_heat_cu_fails_at_source() {
     let folder = tempfile::tempdir().unwrap();
-    let output = heat_grader()
-        .arg("check")
-        .arg(folder.path())
-        .args(["--offline", "--report", "-"])
-        .assert()
-        .code(1)
-        .get_output()
-        .clone();
+    let output = heat_grader().arg("check").arg(folder.path()).args(["--offline", "--report", "-"]).assert().code(1).get_output().clone();
     let report = json(&output.stdout);
     assert_eq!(report["failing_check"], "source");
     assert_eq!(report["checks"].as_array().map(Vec::len), Some(12));
-    assert_eq!(
-        report["checks"][4]["summary"],
-        "not reached: `source` failed"
-    );
+    assert_eq!(report["checks"][4]["summary"], "not reached: `source` failed");
 }
 
 #[test]
 fn the_schema_is_printed() {
-    let output = heat_grader()
-        .arg("schema")
-        .assert()
-        .code(0)
-        .get_output()
-        .clone();
+    let output = heat_grader().arg("schema").assert().code(0).get_output().clone();
     assert_eq!(json(&output.stdout)["title"], "Report");
 }
 
 #[test]
 fn a_reader_that_goes_away_is_no_panic() {
     let binary = heat_grader().get_program().to_owned();
-    let script = format!(
-        "'{}' schema | head -c 10; exit ${{PIPESTATUS[0]}}",
-        binary.to_string_lossy()
-    );
-    Command::new("bash")
-        .args(["-c", &script])
-        .assert()
-        .code(0)
-        .stderr("");
+    let script = format!("'{}' schema | head -c 10; exit ${{PIPESTATUS[0]}}", binary.to_string_lossy());
+    Command::new("bash").args(["-c", &script]).assert().code(0).stderr("");
 }
 
 #[test]
@@ -142,10 +83,6 @@ fn selftest_without_fixtures_says_so() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("right")).unwrap();
     std::fs::create_dir_all(folder.path().join("wrong")).unwrap();
-    let refused = heat_grader()
-        .args(["selftest", "--fixtures"])
-        .arg(folder.path())
-        .assert()
-        .code(3);
+    let refused = heat_grader().args(["selftest", "--fixtures"]).arg(folder.path()).assert().code(3);
     refused.stderr(predicate::str::contains("no fixture"));
 }

@@ -17,39 +17,25 @@ fn a_right_kernel_passes_every_check() {
     assert_eq!(letters(&judgement), "pppppp");
     assert_eq!(check(&judgement, CheckId::Time).status, Status::Skip);
     assert!(judgement.first_mismatch.is_none());
-    assert_eq!(
-        judgement.reads.map(|reads| reads.per_cell_step()),
-        Some(1.0)
-    );
+    assert_eq!(judgement.reads.map(|reads| reads.per_cell_step()), Some(1.0));
 }
 
 #[test]
 fn a_fault_in_the_first_launch_is_found_at_the_first_size_and_stops_the_trials() {
-    let judgement = judged(&FakeEngine::new(|grid, r, _| {
-        with_cell(&two_steps(grid, r), 3, 5, 9.0)
-    }));
+    let judgement = judged(&FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0)));
     assert_eq!(letters(&judgement), "fsssss");
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.n, first.launch, first.last_right), (20, 1, 0));
-    assert_eq!(
-        (first.cell.row, first.cell.column, first.cell.got),
-        (3, 5, 9.0)
-    );
+    assert_eq!((first.cell.row, first.cell.column, first.cell.got), (3, 5, 9.0));
     assert!(matches!(first.writer, Writer::By(actor) if actor.thread == [3, 4, 0]));
-    assert_eq!(
-        check(&judgement, CheckId::Reads).summary,
-        "not reached: `values` failed"
-    );
+    assert_eq!(check(&judgement, CheckId::Reads).summary, "not reached: `values` failed");
 }
 
 #[test]
 fn one_step_too_few_is_wrong_everywhere() {
     let judgement = judged(&FakeEngine::new(step));
     let values = check(&judgement, CheckId::Values);
-    assert!(
-        values.details[0].starts_with("324 of 324 interior cells are wrong"),
-        "{values:?}"
-    );
+    assert!(values.details[0].starts_with("324 of 324 interior cells are wrong"), "{values:?}");
 
     fn step(grid: &heat_grader::grid::Grid, r: f32, _: u32) -> heat_grader::grid::Grid {
         fake::step(grid, r)
@@ -63,22 +49,13 @@ fn a_fault_that_needs_a_hot_cell_is_placed_by_bisection() {
     let late = |grid: &heat_grader::grid::Grid, r: f32, _: u32| {
         let next = two_steps(grid, r);
         let gone = grid.n() == 40 && spread(grid) < 0.02;
-        if gone {
-            with_cell(&next, 20, 20, 5.0)
-        } else {
-            next
-        }
+        if gone { with_cell(&next, 20, 20, 5.0) } else { next }
     };
     fn spread(grid: &heat_grader::grid::Grid) -> f32 {
         (grid.at(20, 20) - grid.at(20, 21)).abs() + (grid.at(20, 20) - grid.at(21, 20)).abs()
     }
-    let initial =
-        heat_grader::judge::plan::plan(&exercise(), heat_grader::judge::plan::Scope::Full, 11);
-    let long = initial
-        .iter()
-        .find(|planned| planned.launches == 100)
-        .expect("the long run")
-        .trial();
+    let initial = heat_grader::judge::plan::plan(&exercise(), heat_grader::judge::plan::Scope::Full, 11);
+    let long = initial.iter().find(|planned| planned.launches == 100).expect("the long run").trial();
     let (mut grid, mut launch) = (long.initial.as_ref().clone(), 1);
     while spread(&grid) >= 0.02 {
         (grid, launch) = (two_steps(&grid, 0.2), launch + 1);
@@ -86,11 +63,7 @@ fn a_fault_that_needs_a_hot_cell_is_placed_by_bisection() {
     assert!(launch > 3, "late enough for this test: {launch}");
     let judgement = judged(&FakeEngine::new(late));
     let first = judgement.first_mismatch.clone().expect("a mismatch");
-    assert_eq!(
-        (first.n, first.launch, first.last_right),
-        (40, launch, launch - 1),
-        "{first:?}"
-    );
+    assert_eq!((first.n, first.launch, first.last_right), (40, launch, launch - 1), "{first:?}");
     assert_eq!((first.cell.row, first.cell.column), (20, 20));
 }
 
@@ -98,19 +71,12 @@ fn a_fault_that_needs_a_hot_cell_is_placed_by_bisection() {
 fn a_fault_of_a_late_launch_number_is_placed_from_the_beginning() {
     let late = |grid: &heat_grader::grid::Grid, r: f32, before: u32| {
         let next = two_steps(grid, r);
-        if before >= 60 {
-            with_cell(&next, 7, 7, 9.0)
-        } else {
-            next
-        }
+        if before >= 60 { with_cell(&next, 7, 7, 9.0) } else { next }
     };
     let judgement = judged(&FakeEngine::new(late));
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.launch, first.last_right), (61, 60), "{first:?}");
-    assert_eq!(
-        (first.cell.row, first.cell.column, first.cell.got),
-        (7, 7, 9.0)
-    );
+    assert_eq!((first.cell.row, first.cell.column, first.cell.got), (7, 7, 9.0));
     assert_eq!(letters(&judgement), "fpppps");
 }
 
@@ -127,36 +93,23 @@ fn a_drift_within_the_long_runs_tolerance_is_seen_by_the_spots() {
     };
     let judgement = judged(&FakeEngine::new(drift));
     assert_eq!(check(&judgement, CheckId::Values).status, Status::Fail);
-    assert_eq!(
-        judgement
-            .first_mismatch
-            .map(|first| (first.cell.row, first.cell.column)),
-        Some((9, 9))
-    );
+    assert_eq!(judgement.first_mismatch.map(|first| (first.cell.row, first.cell.column)), Some((9, 9)));
 }
 
 #[test]
 fn nan_fails_values() {
-    let judgement = judged(&FakeEngine::new(|grid, r, _| {
-        with_cell(&two_steps(grid, r), 1, 1, f32::NAN)
-    }));
+    let judgement = judged(&FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 1, 1, f32::NAN)));
     assert_eq!(check(&judgement, CheckId::Values).status, Status::Fail);
     assert!(check(&judgement, CheckId::Values).details[0].contains("NaN"));
 }
 
 #[test]
 fn a_changed_ring_fails_ring_and_values_is_not_blamed_for_what_follows() {
-    let judgement = judged(&FakeEngine::new(|grid, r, _| {
-        with_cell(&two_steps(grid, r), 0, 4, 3.0)
-    }));
+    let judgement = judged(&FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 0, 4, 3.0)));
     assert_eq!(letters(&judgement), "sfssss");
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.launch, first.cell.row, first.cell.column), (1, 0, 4));
-    assert!(
-        check(&judgement, CheckId::Values)
-            .summary
-            .contains("until launch 1 changed the ring")
-    );
+    assert!(check(&judgement, CheckId::Values).summary.contains("until launch 1 changed the ring"));
 }
 
 #[test]
@@ -166,10 +119,7 @@ fn the_least_change_of_the_ring_is_one() {
         let up = f32::from_bits(next.at(4, 0).to_bits() + 1);
         with_cell(&next, 4, 0, up)
     };
-    assert_eq!(
-        check(&judged(&FakeEngine::new(nudge)), CheckId::Ring).status,
-        Status::Fail
-    );
+    assert_eq!(check(&judged(&FakeEngine::new(nudge)), CheckId::Ring).status, Status::Fail);
 }
 
 /// Hazards of the watched trials, and the statuses that they come to.
@@ -193,20 +143,13 @@ fn hazards_come_to_these_statuses() {
         });
         let judgement = judged(&engine);
         assert_eq!(letters(&judgement), expected, "{kind:?}");
-        assert_eq!(
-            judgement.hazards.len(),
-            1,
-            "each site once, at both sizes: {kind:?}"
-        );
+        assert_eq!(judgement.hazards.len(), 1, "each site once, at both sizes: {kind:?}");
     }
 }
 
 #[test]
 fn unfilled_cells_and_early_returns_fail_when_the_grids_are_wrong() {
-    for (kind, expected) in [
-        (HazardKind::NeverWritten, "fsfsss"),
-        (HazardKind::BarrierAfterExit, "fssfss"),
-    ] {
+    for (kind, expected) in [(HazardKind::NeverWritten, "fsfsss"), (HazardKind::BarrierAfterExit, "fssfss")] {
         let wrong = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 3, 9.0));
         let judgement = judged(&wrong.touched(move |_, seen| seen.hazards.push(hazard(kind))));
         assert_eq!(letters(&judgement), expected, "{kind:?}");
@@ -215,30 +158,16 @@ fn unfilled_cells_and_early_returns_fail_when_the_grids_are_wrong() {
 
 #[test]
 fn a_changed_input_fails_memory() {
-    let change = InputChange {
-        launch: 1,
-        row: 2,
-        column: 3,
-        before: 0.5,
-        after: 0.75,
-    };
-    let judgement =
-        judged(&FakeEngine::right().touched(move |_, seen| seen.input_changed = Some(change)));
+    let change = InputChange { launch: 1, row: 2, column: 3, before: 0.5, after: 0.75 };
+    let judgement = judged(&FakeEngine::right().touched(move |_, seen| seen.input_changed = Some(change)));
     assert_eq!(letters(&judgement), "ssfsss");
-    assert!(
-        check(&judgement, CheckId::Memory)
-            .summary
-            .contains("row 2, column 3")
-    );
+    assert!(check(&judgement, CheckId::Memory).summary.contains("row 2, column 3"));
 }
 
 /// What ends a run early, and the statuses that it comes to; the launch check stands apart.
 #[test]
 fn faults_come_to_these_statuses() {
-    let place = Some(Place {
-        line: 57,
-        column: 0,
-    });
+    let place = Some(Place { line: 57, column: 0 });
     let crash = RunFault::Crash {
         launch: 1,
         what: "wild load".to_owned(),
@@ -248,52 +177,18 @@ fn faults_come_to_these_statuses() {
     };
     let table = [
         (crash, "ssfsss", None),
-        (
-            RunFault::Hang {
-                launch: 1,
-                cpu_seconds: 10.0,
-                place,
-                actor: None,
-            },
-            "fsssss",
-            None,
-        ),
+        (RunFault::Hang { launch: 1, cpu_seconds: 10.0, place, actor: None }, "fsssss", None),
         (RunFault::Deadlock { launch: 1 }, "sssfss", None),
-        (
-            RunFault::LaunchRefused {
-                launch: 1,
-                reason: "2048 threads a block".to_owned(),
-            },
-            "ssssss",
-            Some(Status::Fail),
-        ),
-        (
-            RunFault::CannotJudge {
-                construct: "inline PTX".to_owned(),
-                place,
-            },
-            "ssssss",
-            None,
-        ),
-        (
-            RunFault::WallLimit {
-                launch: 1,
-                wall_seconds: 60.0,
-            },
-            "ssssss",
-            None,
-        ),
+        (RunFault::LaunchRefused { launch: 1, reason: "2048 threads a block".to_owned() }, "ssssss", Some(Status::Fail)),
+        (RunFault::CannotJudge { construct: "inline PTX".to_owned(), place }, "ssssss", None),
+        (RunFault::WallLimit { launch: 1, wall_seconds: 60.0 }, "ssssss", None),
     ];
     for (fault, expected, launch) in table {
         let ending = fault.clone();
         let engine = FakeEngine::right().touched(move |_, seen| ended_by(seen, ending.clone()));
         let judgement = judged(&engine);
         assert_eq!(letters(&judgement), expected, "{fault:?}");
-        let found = judgement
-            .checks
-            .iter()
-            .find(|check| check.id == CheckId::Launch)
-            .map(|check| check.status);
+        let found = judgement.checks.iter().find(|check| check.id == CheckId::Launch).map(|check| check.status);
         assert_eq!(found, launch, "{fault:?}");
     }
 }
@@ -302,17 +197,11 @@ fn faults_come_to_these_statuses() {
 fn reads_over_the_budget_fail_and_do_not_stop_the_trials() {
     let engine = FakeEngine::right().touched(|trial, seen| {
         let cells = (trial.initial.n() as u64 - 2).pow(2);
-        seen.words_read
-            .iter_mut()
-            .for_each(|words| *words = 10 * cells);
+        seen.words_read.iter_mut().for_each(|words| *words = 10 * cells);
     });
     let judgement = judged(&engine);
     assert_eq!(letters(&judgement), "ppppfp");
-    assert!(
-        check(&judgement, CheckId::Reads)
-            .summary
-            .starts_with("5.000 words read per cell-step, over the budget")
-    );
+    assert!(check(&judgement, CheckId::Reads).summary.starts_with("5.000 words read per cell-step, over the budget"));
 }
 
 #[test]
@@ -322,42 +211,23 @@ fn the_larger_of_the_counted_launches_counts() {
             *third *= 3;
         }
     });
-    assert_eq!(
-        judged(&engine).reads.map(|reads| reads.per_cell_step()),
-        Some(3.0)
-    );
+    assert_eq!(judged(&engine).reads.map(|reads| reads.per_cell_step()), Some(3.0));
 }
 
 #[test]
 fn a_count_too_small_to_be_true_is_not_judged() {
-    let engine = FakeEngine::right()
-        .touched(|_, seen| seen.words_read.iter_mut().for_each(|words| *words = 7));
+    let engine = FakeEngine::right().touched(|_, seen| seen.words_read.iter_mut().for_each(|words| *words = 7));
     let judgement = judged(&engine);
     assert_eq!(letters(&judgement), "ppppsp");
-    assert!(
-        check(&judgement, CheckId::Reads)
-            .summary
-            .starts_with("could not be judged: 7 words")
-    );
+    assert!(check(&judgement, CheckId::Reads).summary.starts_with("could not be judged: 7 words"));
 }
 
 #[test]
 fn odd_sizes_warn_and_fail_only_when_strict() {
-    let odd = || {
-        FakeEngine::new(|grid, r, _| {
-            if grid.n() == 5 {
-                grid.clone()
-            } else {
-                two_steps(grid, r)
-            }
-        })
-    };
+    let odd = || FakeEngine::new(|grid, r, _| if grid.n() == 5 { grid.clone() } else { two_steps(grid, r) });
     let judgement = judged_with(&odd(), false);
     assert_eq!(letters(&judgement), "pppppw");
-    assert_eq!(
-        check(&judgement, CheckId::Portable).summary,
-        "not right at n = 5; right at n = 3, 7"
-    );
+    assert_eq!(check(&judgement, CheckId::Portable).summary, "not right at n = 5; right at n = 3, 7");
     assert!(judgement.first_mismatch.is_none());
     assert_eq!(letters(&judged_with(&odd(), true)), "pppppf");
 }
@@ -366,13 +236,7 @@ fn odd_sizes_warn_and_fail_only_when_strict() {
 fn a_launch_refused_at_an_odd_size_is_no_failed_launch() {
     let engine = FakeEngine::right().touched(|trial, seen| {
         if trial.initial.n() == 3 {
-            ended_by(
-                seen,
-                RunFault::LaunchRefused {
-                    launch: 1,
-                    reason: "an empty grid".to_owned(),
-                },
-            );
+            ended_by(seen, RunFault::LaunchRefused { launch: 1, reason: "an empty grid".to_owned() });
         }
     });
     let judgement = judged(&engine);
@@ -384,21 +248,13 @@ fn a_launch_refused_at_an_odd_size_is_no_failed_launch() {
 fn a_wrong_kernel_never_starts_the_long_run() {
     let engine = FakeEngine::new(|grid, _, _| grid.clone());
     judged(&engine);
-    assert!(
-        engine.runs.load(Ordering::Relaxed) < 12,
-        "{:?}",
-        engine.runs
-    );
+    assert!(engine.runs.load(Ordering::Relaxed) < 12, "{:?}", engine.runs);
 }
 
 #[test]
 fn an_engine_that_keeps_other_grids_is_an_error_and_no_verdict() {
     let exercise = exercise();
-    let options = heat_grader::judge::Options {
-        scope: heat_grader::judge::plan::Scope::Quick,
-        strict: false,
-        seed: 1,
-    };
+    let options = heat_grader::judge::Options { scope: heat_grader::judge::plan::Scope::Quick, strict: false, seed: 1 };
     let mut judge = heat_grader::judge::Judge::new(&exercise, options);
     let engine = FakeEngine::right().touched(|_, seen| drop(seen.grids.pop()));
     assert!(heat_grader::grade::trials::run(&engine, &exercise, &mut judge, &|_| {}).is_err());
@@ -406,18 +262,7 @@ fn an_engine_that_keeps_other_grids_is_an_error_and_no_verdict() {
 
 #[test]
 fn one_seed_gives_one_judgement() {
-    let engine = || {
-        FakeEngine::new(|grid, r, before| {
-            if before > 30 {
-                grid.clone()
-            } else {
-                two_steps(grid, r)
-            }
-        })
-    };
+    let engine = || FakeEngine::new(|grid, r, before| if before > 30 { grid.clone() } else { two_steps(grid, r) });
     let (one, two) = (judged(&engine()), judged(&engine()));
-    assert_eq!(
-        (one.checks, one.first_mismatch),
-        (two.checks, two.first_mismatch)
-    );
+    assert_eq!((one.checks, one.first_mismatch), (two.checks, two.first_mismatch));
 }

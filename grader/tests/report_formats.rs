@@ -13,8 +13,7 @@ use heat_grader::report::{Report, json, text};
 use heat_grader::verdict::{Check, CheckId, Status, Verdict};
 
 fn plain_text(graded: &Graded) -> String {
-    anstream::adapter::strip_str(&text::render(&graded.report, graded.source.as_deref()))
-        .to_string()
+    anstream::adapter::strip_str(&text::render(&graded.report, graded.source.as_deref())).to_string()
 }
 
 /// Grades of all kinds, by name.
@@ -24,40 +23,21 @@ fn samples() -> Vec<(&'static str, Graded)> {
     let raced = FakeEngine::right().touched(|trial, seen| {
         if trial.watch == Watch::Full {
             let mut race = hazard(HazardKind::ReadWriteRace);
-            race.memory = Some(Memory::Shared {
-                name: "tile".to_owned(),
-                byte: 148,
-            });
+            race.memory = Some(Memory::Shared { name: "tile".to_owned(), byte: 148 });
             race.other = Some((race.actor, race.place));
             seen.hazards.push(race);
         }
     });
     let hung = FakeEngine::right().touched(|_, seen| {
         let place = hazard(HazardKind::OutOfRange).place;
-        ended_by(
-            seen,
-            RunFault::Hang {
-                launch: 1,
-                cpu_seconds: 10.0,
-                place,
-                actor: None,
-            },
-        );
+        ended_by(seen, RunFault::Hang { launch: 1, cpu_seconds: 10.0, place, actor: None });
     });
     let chatty = FakeEngine::right().touched(|_, seen| {
-        seen.output = format!(
-            "\u{1b}[32mPASSED\u{1b}[0m\r\n{}\n{}",
-            "x".repeat(200),
-            "line\n".repeat(20)
-        );
+        seen.output = format!("\u{1b}[32mPASSED\u{1b}[0m\r\n{}\n{}", "x".repeat(200), "line\n".repeat(20));
     });
     let nan = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 1, 1, f32::NAN));
     let mut no_kernel = FakeStations::with(FakeEngine::right());
-    no_kernel.find = Err(Check::new(
-        CheckId::Kernel,
-        Status::Fail,
-        "no two-step kernel yet",
-    ));
+    no_kernel.find = Err(Check::new(CheckId::Kernel, Status::Fail, "no two-step kernel yet"));
     let mut no_engine = FakeStations::with(FakeEngine::right());
     no_engine.engine = None;
     let mut no_source = FakeStations::with(FakeEngine::right());
@@ -70,12 +50,7 @@ fn samples() -> Vec<(&'static str, Graded)> {
         ("hung", grade(hung)),
         ("chatty", grade(chatty)),
         ("nan", grade(nan)),
-        (
-            "no_compile",
-            FakeStations::with(FakeEngine::right())
-                .with_compile_error()
-                .grade(),
-        ),
+        ("no_compile", FakeStations::with(FakeEngine::right()).with_compile_error().grade()),
         ("no_kernel", no_kernel.grade()),
         ("no_engine", no_engine.grade()),
         ("no_source", no_source.grade()),
@@ -101,21 +76,9 @@ fn verdicts_and_exit_codes_follow_the_checks() {
     for ((name, graded), (expected, verdict, code, failing)) in samples().iter().zip(expected) {
         assert_eq!(*name, expected);
         let report = &graded.report;
-        assert_eq!(
-            (report.verdict, report.exit_code, report.failing_check),
-            (verdict, code, failing),
-            "{name}"
-        );
+        assert_eq!((report.verdict, report.exit_code, report.failing_check), (verdict, code, failing), "{name}");
         if *name != "error" {
-            assert_eq!(
-                report
-                    .checks
-                    .iter()
-                    .map(|check| check.id)
-                    .collect::<Vec<_>>(),
-                CheckId::ALL,
-                "{name}"
-            );
+            assert_eq!(report.checks.iter().map(|check| check.id).collect::<Vec<_>>(), CheckId::ALL, "{name}");
         }
     }
 }
@@ -127,25 +90,15 @@ fn every_report_obeys_the_schema_and_survives_json() {
     for (name, graded) in samples() {
         let rendered = json::render(&graded.report).unwrap();
         let value = serde_json::from_str(&rendered).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| error.to_string())
-            .collect();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
-        assert_eq!(
-            serde_json::from_str::<Report>(&rendered).unwrap(),
-            graded.report,
-            "{name}"
-        );
+        assert_eq!(serde_json::from_str::<Report>(&rendered).unwrap(), graded.report, "{name}");
     }
 }
 
 #[test]
 fn nan_is_a_string_in_json() {
-    let (_, nan) = samples()
-        .into_iter()
-        .find(|(name, _)| *name == "nan")
-        .unwrap();
+    let (_, nan) = samples().into_iter().find(|(name, _)| *name == "nan").unwrap();
     let value = serde_json::to_value(&nan.report).unwrap();
     assert_eq!(value["first_mismatch"]["got"], "nan");
     assert!(value["first_mismatch"]["expected"].is_number());
@@ -172,21 +125,10 @@ fn no_line_is_wider_than_eighty_columns_and_no_control_character_is_left() {
 
 #[test]
 fn what_a_kernel_prints_stands_behind_a_bar() {
-    let (_, chatty) = samples()
-        .into_iter()
-        .find(|(name, _)| *name == "chatty")
-        .unwrap();
+    let (_, chatty) = samples().into_iter().find(|(name, _)| *name == "chatty").unwrap();
     let text = plain_text(&chatty);
-    assert!(
-        text.contains("\n  | \\u{1b}[32mPASSED\\u{1b}[0m\n"),
-        "{text}"
-    );
-    assert_eq!(
-        text.lines()
-            .filter(|line| line.starts_with("PASSED"))
-            .count(),
-        1
-    );
+    assert!(text.contains("\n  | \\u{1b}[32mPASSED\\u{1b}[0m\n"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("PASSED")).count(), 1);
 }
 
 #[test]

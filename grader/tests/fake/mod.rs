@@ -1,13 +1,12 @@
 //! An engine that needs no compiler: it computes the stencil itself, and a test says what goes wrong on the way.
 
+
 pub mod stations;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use heat_grader::execute::{
-    Actor, Hazard, HazardKind, Observation, Place, RunFault, Runner, Trial, Watch,
-};
+use heat_grader::execute::{Actor, Hazard, HazardKind, Observation, Place, RunFault, Runner, Trial, Watch};
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, run};
 use heat_grader::grid::Grid;
@@ -39,10 +38,7 @@ pub fn step(grid: &Grid, r: f32) -> Grid {
     let mut cells = grid.cells().to_vec();
     for row in 1..n - 1 {
         for column in 1..n - 1 {
-            let around = grid.at(row - 1, column)
-                + grid.at(row + 1, column)
-                + grid.at(row, column - 1)
-                + grid.at(row, column + 1);
+            let around = grid.at(row - 1, column) + grid.at(row + 1, column) + grid.at(row, column - 1) + grid.at(row, column + 1);
             let centre = grid.at(row, column);
             cells[row * n + column] = centre + r * (around - 4.0 * centre);
         }
@@ -71,11 +67,7 @@ pub struct FakeEngine {
 
 impl FakeEngine {
     pub fn new(kernel: impl Fn(&Grid, f32, u32) -> Grid + Send + Sync + 'static) -> Self {
-        Self {
-            kernel: Arc::new(kernel),
-            touch: Arc::new(|_, _| {}),
-            runs: Arc::default(),
-        }
+        Self { kernel: Arc::new(kernel), touch: Arc::new(|_, _| {}), runs: Arc::default() }
     }
 
     /// The right kernel.
@@ -83,10 +75,7 @@ impl FakeEngine {
         Self::new(|grid, r, _| two_steps(grid, r))
     }
 
-    pub fn touched(
-        mut self,
-        touch: impl Fn(&Trial, &mut Observation) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn touched(mut self, touch: impl Fn(&Trial, &mut Observation) + Send + Sync + 'static) -> Self {
         self.touch = Arc::new(touch);
         self
     }
@@ -99,16 +88,12 @@ impl Engine for FakeEngine {
 
     fn runner(&self, program: Program) -> anyhow::Result<Box<dyn Runner>> {
         Ok(match program {
-            Program::Reference => Box::new(FakeRunner {
-                kernel: Arc::new(|grid, r, _| step(grid, r)),
-                touch: Arc::new(|_, _| {}),
-                runs: Arc::default(),
-            }),
-            Program::Submission => Box::new(FakeRunner {
-                kernel: self.kernel.clone(),
-                touch: self.touch.clone(),
-                runs: self.runs.clone(),
-            }),
+            Program::Reference => {
+                Box::new(FakeRunner { kernel: Arc::new(|grid, r, _| step(grid, r)), touch: Arc::new(|_, _| {}), runs: Arc::default() })
+            }
+            Program::Submission => {
+                Box::new(FakeRunner { kernel: self.kernel.clone(), touch: self.touch.clone(), runs: self.runs.clone() })
+            }
         })
     }
 }
@@ -130,15 +115,11 @@ impl Runner for FakeRunner {
                 seen.grids.push((launch, grid.clone()));
             }
             if trial.watch != Watch::Fast {
-                seen.words_read
-                    .push(2 * Exercise::interior_cells(grid.n() as u32));
+                seen.words_read.push(2 * Exercise::interior_cells(grid.n() as u32));
             }
         }
         if trial.writer_of.is_some() {
-            seen.writer = Some(Actor {
-                block: [1, 2, 0],
-                thread: [3, 4, 0],
-            });
+            seen.writer = Some(Actor { block: [1, 2, 0], thread: [3, 4, 0] });
         }
         (self.touch)(trial, &mut seen);
         Ok(seen)
@@ -153,37 +134,19 @@ pub fn judged(engine: &FakeEngine) -> Judgement {
 /// The same with or without `--strict`.
 pub fn judged_with(engine: &FakeEngine, strict: bool) -> Judgement {
     let exercise = exercise();
-    let mut judge = Judge::new(
-        &exercise,
-        Options {
-            scope: Scope::Full,
-            strict,
-            seed: 11,
-        },
-    );
+    let mut judge = Judge::new(&exercise, Options { scope: Scope::Full, strict, seed: 11 });
     run(engine, &exercise, &mut judge, &|_| {}).expect("the fake engine makes no errors");
     judge.finish()
 }
 
 /// One check of a judgement.
 pub fn check(judgement: &Judgement, id: CheckId) -> &Check {
-    judgement
-        .checks
-        .iter()
-        .find(|check| check.id == id)
-        .unwrap_or_else(|| panic!("no check {id:?}"))
+    judgement.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no check {id:?}"))
 }
 
 /// The statuses of `values`, `ring`, `memory`, `race`, `reads`, `portable`, a letter each: p f w s.
 pub fn letters(judgement: &Judgement) -> String {
-    let ids = [
-        CheckId::Values,
-        CheckId::Ring,
-        CheckId::Memory,
-        CheckId::Race,
-        CheckId::Reads,
-        CheckId::Portable,
-    ];
+    let ids = [CheckId::Values, CheckId::Ring, CheckId::Memory, CheckId::Race, CheckId::Reads, CheckId::Portable];
     let letter = |id| match check(judgement, id).status {
         Status::Pass => 'p',
         Status::Fail => 'f',
@@ -200,14 +163,8 @@ pub fn hazard(kind: HazardKind) -> Hazard {
         memory: None,
         store: false,
         bytes: 4,
-        place: Some(Place {
-            line: 57,
-            column: 9,
-        }),
-        actor: Actor {
-            block: [0, 0, 0],
-            thread: [1, 0, 0],
-        },
+        place: Some(Place { line: 57, column: 9 }),
+        actor: Actor { block: [0, 0, 0], thread: [1, 0, 0] },
         other: None,
         launch: 1,
         count: 3,

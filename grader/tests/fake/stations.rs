@@ -4,23 +4,19 @@ use std::sync::Arc;
 
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::Engine;
-use heat_grader::grade::{
-    Cuda, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with,
-};
+use heat_grader::grade::{Cuda, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with};
 use heat_grader::judge::answer::Given;
 use heat_grader::judge::case::Program;
 use heat_grader::judge::plan::Scope;
 use heat_grader::report::{Diagnostic, Launch};
-use heat_grader::submission::{Kernel, LaunchSource, Submission};
+use heat_grader::submission::{Kernel, LaunchSource};
 use heat_grader::verdict::{Check, CheckId, Status};
 
 use super::{FakeEngine, exercise};
 
 /// A heat.cu of a hundred lines; line 57 says something.
 pub fn text() -> String {
-    (1..=100)
-        .map(|line| format!("\tint line_{line} = in[{line}];\n"))
-        .collect()
+    (1..=100).map(|line| format!("\tint line_{line} = in[{line}];\n")).collect()
 }
 
 /// What the stations answer.
@@ -35,39 +31,25 @@ impl FakeStations {
     /// A file that reads, compiles and launches well, and the given engine.
     pub fn with(engine: FakeEngine) -> Self {
         let answer = Given {
-            rows: vec![
-                "heatTwoStep 1.000".to_owned(),
-                "heatTwoStep 0.141 ms 0.50x".to_owned(),
-            ],
+            rows: vec!["heatTwoStep 1.000".to_owned(), "heatTwoStep 0.141 ms 0.50x".to_owned()],
             ship: "When the grid is \u{1b}[31mlarge.".to_owned(),
         };
-        let launch = Launch {
-            block: [32, 8, 1],
-            grid: [64, 256, 1],
-            shared: 0,
-            source: LaunchSource::LaunchStatement,
-            line: Some(90),
-        };
+        let launch = Launch { block: [32, 8, 1], grid: [64, 256, 1], shared: 0, source: LaunchSource::LaunchStatement, line: Some(90) };
         Self {
             read: Ok(Source {
-                submission: Submission::from_text("ada", &text()),
+                path: "subs/ada".to_owned(),
+                name: "ada".to_owned(),
+                text: text(),
+                sha256: "0".repeat(64),
                 answer: Some(answer),
             }),
             compile: Cuda {
-                check: Check::new(
-                    CheckId::Compile,
-                    Status::Pass,
-                    "nvcc 13.0.88 takes it for sm_75",
-                ),
+                check: Check::new(CheckId::Compile, Status::Pass, "nvcc 13.0.88 takes it for sm_75"),
                 diagnostics: Vec::new(),
                 nvcc: Some("13.0.88".to_owned()),
             },
             find: Ok(Found {
-                kernel: Kernel {
-                    name: "heatTwoStep".to_owned(),
-                    call: "heatTwoStep".to_owned(),
-                    line: 40,
-                },
+                kernel: Kernel { name: "heatTwoStep".to_owned(), call: "heatTwoStep".to_owned(), line: 40 },
                 launch: Ok(launch),
             }),
             engine: Some(Arc::new(engine)),
@@ -94,11 +76,7 @@ impl FakeStations {
 
     /// The same with an error that nvcc reports at line 57.
     pub fn with_compile_error(mut self) -> Self {
-        self.compile.check = Check::new(
-            CheckId::Compile,
-            Status::Fail,
-            "nvcc: 1 error, first at heat.cu:57",
-        );
+        self.compile.check = Check::new(CheckId::Compile, Status::Fail, "nvcc: 1 error, first at heat.cu:57");
         self.compile.diagnostics = vec![Diagnostic {
             severity: "error".to_owned(),
             line: Some(57),
