@@ -2,17 +2,20 @@
 //!
 //! Looks only: nothing is fetched or written but a probe file in the cache folder, and no finding is an error.
 
-use std::ffi::{CStr, c_char, c_int, c_uint};
+mod driver;
+
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::compile::diagnostics::plain;
 use crate::compile::fetch::{Cache, free_bytes};
 use crate::compile::landlock;
+use crate::compile::nvcc::{LESSON_ARCH, prove};
 use crate::compile::process::{Tool, find_program, scratch};
-use crate::compile::toolkit::{Lookup, Origin, find_host_compiler, find_toolkit};
+use crate::compile::toolkit::{Lookup, Origin, Toolkit, find_host_compiler, find_toolkit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -126,24 +129,33 @@ fn conclusion(findings: &[Finding]) -> &'static str {
 
 fn nvcc(offline: bool, pip: State) -> Finding {
     match find_toolkit(true) {
-        Lookup::Found(toolkit) => {
-            let origin = match toolkit.origin {
-                Origin::CudaHome => "from CUDA_HOME",
-                Origin::Path => "on PATH",
-                Origin::UsrLocal => "in /usr/local/cuda",
-                Origin::Cache => "fetched earlier",
-            };
-            Finding::found(Subject::Nvcc, format!("{} {origin}: {}", toolkit.version, toolkit.nvcc.display()))
+        Lookup::Found(toolkit) => compiling(&toolkit),
+        Lookup::Missing { reason, .. } if !offline && pip == State::Found => {
+            let effect = "the first check or grade fetches one with pip (104.5 MB, once)";
+            Finding::new(Subject::Nvcc, State::Degraded, reason, effect)
         }
-        Lookup::Missing { reason, .. } if !offline && pip == State::Found => Finding::new(
-            Subject::Nvcc,
-            State::Degraded,
-            reason,
-            "the first check or grade fetches one with pip (104.5 MB, once)",
-        ),
         Lookup::Missing { reason, remedy } => {
             let effect = format!("check cannot say whether a file is CUDA, and grade gives ungraded; {remedy}");
             Finding::new(Subject::Nvcc, State::Missing, reason, effect)
+        }
+    }
+}
+
+/// An nvcc that answers may still refuse the g++ beside it, so it is asked to compile a kernel.
+fn compiling(toolkit: &Toolkit) -> Finding {
+    let origin = match toolkit.origin {
+        Origin::CudaHome => "from CUDA_HOME",
+        Origin::Path => "on PATH",
+        Origin::UsrLocal => "in /usr/local/cuda",
+        Origin::Cache => "fetched earlier",
+    };
+    let detail = format!("{} {origin}: {}", toolkit.version, toolkit.nvcc.display());
+    let Some(gxx) = find_host_compiler().found() else { return Finding::found(Subject::Nvcc, detail) };
+    match prove(toolkit, &gxx, LESSON_ARCH) {
+        Ok(()) => Finding::found(Subject::Nvcc, detail),
+        Err(error) => {
+            let effect = format!("grade gives ungraded: {}", plain(&format!("{error:#}"), 300));
+            Finding::new(Subject::Nvcc, State::Missing, format!("{detail}, which does not work"), effect)
         }
     }
 }
@@ -184,84 +196,12 @@ fn host_compiler() -> Finding {
 
 fn gpu() -> Finding {
     let effect = "the cpu engine grades; the time check is skipped";
-    match ask_driver() {
+    match driver::devices() {
         Ok(devices) if devices.is_empty() => {
             Finding::new(Subject::Gpu, State::Missing, "the driver sees no GPU", effect)
         }
         Ok(devices) => Finding::found(Subject::Gpu, devices.join(", ")),
         Err(reason) => Finding::new(Subject::Gpu, State::Missing, reason, effect),
-    }
-}
-
-/// Asks libcuda for its GPUs: name, compute capability, driver version (the CUDA release that it speaks).
-fn ask_driver() -> Result<Vec<String>, String> {
-    // SAFETY: loading runs the library's constructors; libcuda is the driver's own and is made to be loaded so.
-    let library = unsafe { libloading::Library::new("libcuda.so.1") };
-    let library = library.map_err(|_| "no CUDA driver (libcuda) was found".to_owned())?;
-    let driver = Driver::load(&library).map_err(|error| format!("the CUDA driver is incomplete: {error}"))?;
-    driver.devices()
-}
-
-type Status = c_int;
-
-/// The few driver functions used here, as cuda.h declares them (CUDA Driver API manual, sections 6.2 to 6.5).
-struct Driver<'a> {
-    init: libloading::Symbol<'a, unsafe extern "C" fn(c_uint) -> Status>,
-    version: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int) -> Status>,
-    count: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int) -> Status>,
-    get: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int, c_int) -> Status>,
-    name: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Status>,
-    attribute: libloading::Symbol<'a, unsafe extern "C" fn(*mut c_int, c_int, c_int) -> Status>,
-}
-
-impl<'a> Driver<'a> {
-    fn load(library: &'a libloading::Library) -> Result<Self, libloading::Error> {
-        // SAFETY: the types are those that cuda.h gives these names.
-        unsafe {
-            Ok(Self {
-                init: library.get(b"cuInit\0")?,
-                version: library.get(b"cuDriverGetVersion\0")?,
-                count: library.get(b"cuDeviceGetCount\0")?,
-                get: library.get(b"cuDeviceGet\0")?,
-                name: library.get(b"cuDeviceGetName\0")?,
-                attribute: library.get(b"cuDeviceGetAttribute\0")?,
-            })
-        }
-    }
-
-    fn devices(&self) -> Result<Vec<String>, String> {
-        let refused = |status: Status| {
-            if status == 0 { Ok(()) } else { Err(format!("the CUDA driver answers with error {status}")) }
-        };
-        // SAFETY: cuInit takes no pointer; 0 is its only valid argument.
-        refused(unsafe { (self.init)(0) })?;
-        let (mut version, mut count) = (0, 0);
-        // SAFETY: both write one int through a pointer to a live one.
-        refused(unsafe { (self.version)(&raw mut version) })?;
-        refused(unsafe { (self.count)(&raw mut count) })?;
-        let cuda = format!("driver for CUDA {}.{}", version / 1000, version % 1000 / 10);
-        Ok((0..count).map(|ordinal| format!("{} ({cuda})", self.describe(ordinal))).collect())
-    }
-
-    fn describe(&self, ordinal: c_int) -> String {
-        const MAJOR: c_int = 75;
-        const MINOR: c_int = 76;
-        let mut device = 0;
-        let mut name = [0 as c_char; 128];
-        // SAFETY: the first call writes one int; the second at most 127 bytes and a zero into the array.
-        let status = unsafe { (self.get)(&raw mut device, ordinal) | (self.name)(name.as_mut_ptr(), 127, device) };
-        if status != 0 {
-            return format!("GPU {ordinal}, which does not answer");
-        }
-        let figure = |which| {
-            let mut value = 0;
-            // SAFETY: writes one int through a pointer to a live one.
-            unsafe { (self.attribute)(&raw mut value, which, device) };
-            value
-        };
-        // SAFETY: the array was zeroed and its last byte is out of the call's reach, so a zero ends the name.
-        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy();
-        format!("{name}, sm_{}{}", figure(MAJOR), figure(MINOR))
     }
 }
 
@@ -350,3 +290,7 @@ fn machine() -> Finding {
     }
     Finding::found(Subject::Machine, detail)
 }
+
+#[cfg(test)]
+#[path = "tests/compile_doctor.rs"]
+mod tests;

@@ -14,7 +14,7 @@ pub struct Progress {
 impl Progress {
     /// A bar over `total` bytes.
     pub fn bytes(total: u64, message: &str) -> Self {
-        Self::new(total, message, "{msg} [{bar:30}] {bytes}/{total_bytes} {eta}")
+        Self::new(total, message, "{msg} [{bar:30}] {decimal_bytes}/{decimal_total_bytes} {eta}")
     }
 
     /// A bar over `total` things.
@@ -66,4 +66,23 @@ impl Progress {
 pub fn note(line: &str) {
     use std::io::Write;
     writeln!(std::io::stderr(), "{line}").ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_a_bar_and_it_never_passes_its_total() {
+        let bar = Progress::count(100, "grading");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10).for_each(|_| bar.inc(1)));
+            }
+        });
+        assert_eq!(bar.bar.position(), 40);
+        bar.set(5000);
+        assert_eq!(bar.bar.position(), 100);
+        bar.finish();
+    }
 }

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 /// The name under which every submission is compiled.
 pub const SOURCE_NAME: &str = "heat.cu";
 
-/// Diagnostics kept of one compilation.
+/// Diagnostics kept of one compilation, and those looked at: hostile text can make a compiler talk without end.
 const MOST: usize = 20;
+const MOST_READ: usize = 2000;
 /// Characters kept of a message.
 const MESSAGE: usize = 400;
 /// Characters kept of a quoted source line.
@@ -58,7 +59,7 @@ pub struct Diagnostic {
 pub struct Diagnostics {
     /// At most 20.
     pub shown: Vec<Diagnostic>,
-    /// How many more there were.
+    /// How many more there were, of the first few thousand.
     pub more: u32,
 }
 
@@ -110,6 +111,12 @@ pub fn parse(output: &str, source: &str, folder: &Path) -> (Diagnostics, Diagnos
     let output = if folder.len() > 1 { output.replace(&folder, "") } else { output.to_owned() };
     let mut reader = Reader::new(source);
     for line in output.lines() {
+        if reader.said.len() >= MOST_READ && !line.contains("error") {
+            continue;
+        }
+        if reader.said.len() >= 2 * MOST_READ {
+            break;
+        }
         let end = line.char_indices().nth(4000).map_or(line.len(), |(index, _)| index);
         reader.read(&line[..end]);
     }

@@ -280,3 +280,7 @@ fn last_error(said: &str) -> String {
         said.lines().rev().find(|line| line.contains("ERROR") || line.contains("Error")).or(said.lines().next_back());
     plain(&ADDRESS.replace_all(line.unwrap_or("nothing"), "(address)"), 200)
 }
+
+#[cfg(test)]
+#[path = "../tests/compile_fetch.rs"]
+mod tests;

@@ -86,11 +86,19 @@ const CHECKED: [&str; 9] = [
 /// Bytes of the gap behind each static shared array in the checked build, so that one word too far is seen.
 const RED_ZONE: u32 = 128;
 
-/// Both objects, in a folder that lives as long as this.
+/// Which objects are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Fast,
+    FastAndChecked,
+}
+
+/// The objects, in a folder that lives as long as this.
 #[derive(Debug)]
 pub struct HostBuilds {
     pub fast: PathBuf,
-    pub checked: PathBuf,
+    /// `None` unless it was wanted.
+    pub checked: Option<PathBuf>,
     /// Whether host code had to be dropped to compile.
     pub without_host_code: bool,
     _folder: TempDir,
@@ -98,15 +106,15 @@ pub struct HostBuilds {
 
 /// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
 /// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's.
-pub fn build(gxx: &HostCompiler, source: &str, call: &str) -> Result<Build<HostBuilds>> {
-    let first = build_with(gxx, source, call, HostCode::Kept)?;
+pub fn build(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted) -> Result<Build<HostBuilds>> {
+    let first = build_with(gxx, source, call, wanted, HostCode::Kept)?;
     match first.outcome {
-        Outcome::Rejected(_) => build_with(gxx, source, call, HostCode::Dropped),
+        Outcome::Rejected(_) => build_with(gxx, source, call, wanted, HostCode::Dropped),
         _ => Ok(first),
     }
 }
 
-fn build_with(gxx: &HostCompiler, source: &str, call: &str, host: HostCode) -> Result<Build<HostBuilds>> {
+fn build_with(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted, host: HostCode) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
     write_inputs(at, source)?;
@@ -120,23 +128,22 @@ fn build_with(gxx: &HostCompiler, source: &str, call: &str, host: HostCode) -> R
     fs::write(at.join("checked.ii"), [&cpp, HOOKS, HOOKS_CHECKED, &entry].concat()).context("cannot write to the temporary folder")?;
     let (fast, checked) = std::thread::scope(|scope| {
         let fast = scope.spawn(|| build_fast(gxx, at, source));
-        let checked = build_checked(gxx, at, source);
+        let checked = (wanted == Wanted::FastAndChecked).then(|| build_checked(gxx, at, source));
         (fast.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), checked)
     });
-    let (fast, checked) = (fast?, checked?);
-    match (fast.outcome, checked.outcome) {
-        (Outcome::Compiled(fast_object), Outcome::Compiled(checked_object)) => {
-            let builds = HostBuilds {
-                fast: fast_object,
-                checked: checked_object,
-                without_host_code: host == HostCode::Dropped,
-                _folder: folder,
-            };
-            Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall.max(checked.wall) })
-        }
-        (Outcome::Compiled(_), outcome) => Ok(without_product(Build { outcome, warnings: checked.warnings, wall: checked.wall })),
-        (outcome, _) => Ok(without_product(Build { outcome, warnings: fast.warnings, wall: fast.wall })),
-    }
+    let (fast, checked) = (fast?, checked.transpose()?);
+    let fast_object = match fast.outcome {
+        Outcome::Compiled(object) => object,
+        outcome => return Ok(without_product(Build { outcome, ..fast })),
+    };
+    let checked = match checked {
+        Some(Build { outcome: Outcome::Compiled(object), .. }) => Some(object),
+        Some(build) => return Ok(without_product(build)),
+        None => None,
+    };
+    let without_host_code = host == HostCode::Dropped;
+    let builds = HostBuilds { fast: fast_object, checked, without_host_code, _folder: folder };
+    Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }
 
 /// The same outcome for a caller that wanted another product; only for outcomes without one.

@@ -8,6 +8,7 @@ pub mod fetch;
 pub mod host;
 pub mod landlock;
 pub mod nvcc;
+mod output;
 pub mod process;
 mod rewrite;
 pub mod toolkit;

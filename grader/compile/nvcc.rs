@@ -15,7 +15,7 @@ use regex::Regex;
 
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, demangle, pattern, plain};
 use super::landlock;
-use super::process::{Finished, Limit, Tool, scratch};
+use super::process::{Finished, Limit, Limits, Tool, scratch};
 use super::toolkit::{HostCompiler, Toolkit};
 
 /// The lesson's target: the Tesla T4.
@@ -41,6 +41,17 @@ pub enum Outcome<T> {
         limit: Limit,
         sentence: String,
     },
+}
+
+impl<T> Outcome<T> {
+    /// Goes on with what was compiled; a rejection or a limit stays what it is.
+    fn and_then<U>(self, next: impl FnOnce(T) -> Result<Outcome<U>>) -> Result<Outcome<U>> {
+        match self {
+            Self::Compiled(product) => next(product),
+            Self::Rejected(said) => Ok(Outcome::Rejected(said)),
+            Self::LimitHit { limit, sentence } => Ok(Outcome::LimitHit { limit, sentence }),
+        }
+    }
 }
 
 /// A text that is CUDA.
@@ -95,8 +106,9 @@ pub fn check_as_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: 
     Ok(build)
 }
 
-/// A rejection counts only where the toolchain takes a kernel that is right.
-fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
+/// Compiles a kernel of ours that is right: a rejection counts only where the toolchain takes that. An error says why
+/// it does not.
+pub fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
     const PROBE: &str = "__global__ void probe(const float* in, float* out, int n, float r) { out[n] = r * in[n]; }\n";
     match compile_and_assemble(toolkit, gxx, PROBE, arch)?.outcome {
         Outcome::Compiled(_) => Ok(()),
@@ -112,34 +124,33 @@ fn compile_and_assemble(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arc
     let started = Instant::now();
     let (compiled, arch) = to_ptx(toolkit, gxx, source, arch)?;
     let mut warnings = compiled.warnings;
-    let ptx = match compiled.outcome {
-        Outcome::Compiled(ptx) => ptx,
-        Outcome::Rejected(said) => {
-            return Ok(Build { outcome: Outcome::Rejected(said), warnings, wall: started.elapsed() });
-        }
-        Outcome::LimitHit { limit, sentence } => {
-            return Ok(Build { outcome: Outcome::LimitHit { limit, sentence }, warnings, wall: started.elapsed() });
-        }
-    };
-    let assembled = assemble(toolkit, &ptx, arch)?;
-    warnings.append(assembled.warnings);
-    let outcome = match assembled.outcome {
-        Outcome::Compiled(assembled) => Outcome::Compiled(Cuda { ptx, arch, assembled }),
-        Outcome::Rejected(said) => Outcome::Rejected(said),
-        Outcome::LimitHit { limit, sentence } => Outcome::LimitHit { limit, sentence },
-    };
+    let outcome = compiled.outcome.and_then(|ptx| {
+        let built = assemble(toolkit, &ptx, arch)?;
+        warnings.append(built.warnings);
+        built.outcome.and_then(|assembled| Ok(Outcome::Compiled(Cuda { ptx, arch, assembled })))
+    })?;
     Ok(Build { outcome, warnings, wall: started.elapsed() })
 }
 
 /// nvcc alone: the PTX of `source`, and the architecture it is for.
 pub fn to_ptx(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<(Build<String>, u32)> {
+    to_ptx_within(&Limits::default(), toolkit, gxx, source, arch)
+}
+
+fn to_ptx_within(
+    limits: &Limits,
+    toolkit: &Toolkit,
+    gxx: &HostCompiler,
+    source: &str,
+    arch: u32,
+) -> Result<(Build<String>, u32)> {
     let folder = scratch()?;
     fs::write(folder.path().join(SOURCE_NAME), source).context("cannot write to the temporary folder")?;
     let mut arch = arch;
-    let mut finished = run_nvcc(toolkit, gxx, folder.path(), arch)?;
+    let mut finished = run_nvcc(limits, toolkit, gxx, folder.path(), arch)?;
     if finished.stderr.contains("Unsupported gpu architecture") {
         arch = nearest_arch(toolkit, folder.path(), arch)?;
-        finished = run_nvcc(toolkit, gxx, folder.path(), arch)?;
+        finished = run_nvcc(limits, toolkit, gxx, folder.path(), arch)?;
     }
     let build = judge(&finished, source, folder.path(), || {
         fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")
@@ -161,14 +172,17 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32) -> Result<Build<Assembl
     })
 }
 
-fn run_nvcc(toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
+fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
     let readable = [toolkit.folders(), gxx.folders()].concat();
     Tool::new(&toolkit.nvcc, folder)
         .args(["-std=c++17", "-O3", "-ptx", "-allow-unsupported-compiler"])
         .arg(format!("-arch=sm_{arch}"))
+        // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
+        .args(["-Xcompiler", "-fno-diagnostics-show-caret"])
         .arg("-ccbin")
         .arg(&gxx.gxx)
         .args([SOURCE_NAME, "-o", "heat.ptx"])
+        .limits(limits.clone())
         .confined(landlock::ruleset(&readable, &[folder.into()]))
         .run()
 }

@@ -162,7 +162,7 @@ impl HostCompiler {
     }
 }
 
-/// The g++ of this machine: CXX if that is a g++, else the one on PATH.
+/// The g++ on PATH.
 pub fn find_host_compiler() -> Lookup<HostCompiler> {
     let remedy = || "install g++ (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++)".to_owned();
     let Some(gxx) = find_program("g++") else {

@@ -5,8 +5,10 @@
 //! error, and the caller makes it a report with the verdict `ungraded`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
+use crate::execute::cpu::GeometryOf;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge::answer::{self, Given};
@@ -93,11 +95,12 @@ pub struct Cuda {
 }
 
 /// The kernel that was found, and how it is launched on the exercise's grid.
-#[derive(Clone, Debug)]
 pub struct Found {
     pub kernel: Kernel,
     /// Else the failed check `launch`.
     pub launch: Result<Launch, Check>,
+    /// The launch for any n; `None` when there is no launch.
+    pub geometry: Option<Arc<GeometryOf>>,
 }
 
 /// An engine ready to run trials, or why there is none.

@@ -1,42 +1,263 @@
 //! The stations as this machine has them.
 
-use anyhow::bail;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use anyhow::{Result, anyhow};
+
+use super::trials::Engine;
 use super::{Cuda, Found, Order, Prepared, Refusal, Source, Stations};
+use crate::compile::diagnostics::{self, Severity, Speaker};
+use crate::compile::host::{self, HostBuilds, Wanted};
+use crate::compile::nvcc::{self, Outcome};
+use crate::compile::toolkit::{self, HostCompiler, Lookup};
+use crate::execute::Runner;
+use crate::execute::cpu::{CpuRunner, GeometryOf, Program, this_executable};
 use crate::exercise::Exercise;
-use crate::verdict::Check;
+use crate::judge::case;
+use crate::report::{Diagnostic, Launch};
+use crate::submission::{self, Geometry, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
+use crate::verdict::{Check, CheckId, Status};
+
+/// The reference: submission zero.
+const REFERENCE: &str = include_str!("../../reference/heat.cu");
+/// Its kernel on the cpu engine: the same bits as heatStepTiled's, sooner.
+const REFERENCE_KERNEL: &str = "heatStepGlobal";
 
 /// The real stations.
 pub struct Machine<'a> {
     order: &'a Order,
     exercise: &'a Exercise,
+    host_compiler: Lookup<HostCompiler>,
 }
 
 impl<'a> Machine<'a> {
     pub fn new(order: &'a Order, exercise: &'a Exercise) -> Self {
-        Self { order, exercise }
+        Self { order, exercise, host_compiler: toolkit::find_host_compiler() }
+    }
+
+    /// The reason why a gate cannot be judged without nvcc, or the warning that takes its place at a learner's desk.
+    fn without_nvcc(&self, reason: &str, remedy: &str) -> Cuda {
+        let status = if self.order.needs_nvcc { Status::Skip } else { Status::Warn };
+        let check = Check::new(CheckId::Compile, status, format!("not compiled as CUDA: {reason}")).with(format!("{remedy}."));
+        Cuda { check, diagnostics: Vec::new(), nvcc: None }
     }
 }
 
 impl Stations for Machine<'_> {
-    fn read(&self) -> anyhow::Result<Result<Source, Refusal>> {
-        let _ = (self.order, self.exercise);
-        bail!("not wired up yet")
+    fn read(&self) -> Result<Result<Source, Refusal>> {
+        Ok(match submission::read(&self.order.path) {
+            Ok(read) => Ok(Source {
+                path: self.order.path.to_string_lossy().into_owned(),
+                name: read.name,
+                text: read.text,
+                sha256: read.sha256,
+                answer: None,
+            }),
+            Err(ReadError::Usage(fault)) => Err(Refusal::Usage(fault.to_string())),
+            Err(ReadError::Source(fault)) => Err(Refusal::Fault(fault.to_string())),
+            Err(fault @ ReadError::Machine { .. }) => return Err(fault.into()),
+        })
     }
 
-    fn compile(&self, _: &Source) -> anyhow::Result<Cuda> {
-        bail!("not wired up yet")
+    fn compile(&self, source: &Source) -> Result<Cuda> {
+        let gxx = match &self.host_compiler {
+            Lookup::Found(gxx) => gxx,
+            Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
+        };
+        let toolkit = match toolkit::find_toolkit(self.order.offline) {
+            Lookup::Found(toolkit) => toolkit,
+            Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(&reason, &remedy)),
+        };
+        let build = nvcc::check_as_cuda(&toolkit, gxx, &source.text, self.order.arch)?;
+        let warnings = build.warnings.shown.iter().map(diagnostic);
+        let named = format!("nvcc {}", toolkit.version);
+        let (check, errors) = match &build.outcome {
+            Outcome::Compiled(cuda) => {
+                (Check::new(CheckId::Compile, Status::Pass, format!("{named} takes it for sm_{}", cuda.arch)), Vec::new())
+            }
+            Outcome::Rejected(said) => (rejected(&named, said), said.shown.iter().map(diagnostic).collect()),
+            Outcome::LimitHit { sentence, .. } => {
+                (Check::new(CheckId::Compile, Status::Fail, format!("{named}: {sentence}")), Vec::new())
+            }
+        };
+        Ok(Cuda { check, diagnostics: errors.into_iter().chain(warnings).collect(), nvcc: Some(toolkit.version) })
     }
 
-    fn find(&self, _: &Source) -> Result<Found, Check> {
-        unimplemented!("not wired up yet")
+    fn find(&self, source: &Source) -> Result<Found, Check> {
+        let program = Arc::new(submission::Program::new(&source.text));
+        let kernel = find_kernel(&program).map_err(|fault| kernel_check(&fault))?;
+        let n = self.exercise.exercise.n;
+        let launch = find_launch(&program, &kernel)
+            .and_then(|launch| launch.geometry(n).map(|geometry| (launch, geometry)))
+            .map_err(|fault| launch_check(&fault));
+        let (launch, geometry) = match launch {
+            Ok((launch, geometry)) => {
+                let shown = Launch {
+                    block: geometry.block,
+                    grid: geometry.grid,
+                    shared: geometry.shared,
+                    source: launch.source,
+                    line: launch.line,
+                };
+                let of = move |n: u32| launch.geometry(n).map_err(|fault| fault.to_string());
+                (Ok(shown), Some(Arc::new(of) as Arc<GeometryOf>))
+            }
+            Err(check) => (Err(check), None),
+        };
+        Ok(Found { kernel, launch, geometry })
     }
 
-    fn engine(&self, _: &Source, _: &Found) -> anyhow::Result<Prepared> {
-        bail!("not wired up yet")
+    fn engine(&self, source: &Source, found: &Found) -> Result<Prepared> {
+        let gxx = match &self.host_compiler {
+            Lookup::Found(gxx) => gxx,
+            Lookup::Missing { reason, remedy } => return Ok(Prepared::Cannot(format!("{reason}; {remedy}"))),
+        };
+        let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
+        let (reference, built) = std::thread::scope(|scope| {
+            let reference = scope.spawn(|| reference_builds(gxx));
+            let built = host::build(gxx, &source.text, &found.kernel.call, Wanted::FastAndChecked);
+            (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
+        });
+        let builds = match built?.outcome {
+            Outcome::Compiled(builds) => builds,
+            Outcome::Rejected(said) => return Ok(Prepared::Cannot(host_refusal(&said))),
+            Outcome::LimitHit { sentence, .. } => return Ok(Prepared::Cannot(sentence)),
+        };
+        let name = found.kernel.name.clone();
+        let submission = Loadable::new(builds, &name, &source.text, geometry);
+        let reference = Loadable::new(reference?, REFERENCE_KERNEL, REFERENCE, Arc::new(self.reference_geometry()));
+        Ok(Prepared::Engine(Box::new(Cpu { reference, submission, executable: this_executable()?, lanes: lanes() })))
     }
 
     fn host_compiler(&self) -> Option<String> {
-        None
+        match &self.host_compiler {
+            Lookup::Found(gxx) => Some(format!("g++ {}", gxx.version)),
+            Lookup::Missing { .. } => None,
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// The reference's launch: the exercise's default.
+    fn reference_geometry(&self) -> impl Fn(u32) -> Result<Geometry, String> + use<> {
+        let ([bx, by], [tx, ty]) = (self.exercise.launch.block, self.exercise.launch.tile);
+        move |n| {
+            let interior = n.saturating_sub(2);
+            Ok(Geometry { grid: [interior.div_ceil(tx), interior.div_ceil(ty), 1], block: [bx, by, 1], shared: 0 })
+        }
+    }
+}
+
+/// Builds the reference; that it does not compile is the machine's fault.
+fn reference_builds(gxx: &HostCompiler) -> Result<HostBuilds> {
+    match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast)?.outcome {
+        Outcome::Compiled(builds) => Ok(builds),
+        Outcome::Rejected(said) => Err(anyhow!("g++ {} does not take the reference: {}", gxx.version, host_refusal(&said))),
+        Outcome::LimitHit { sentence, .. } => Err(anyhow!("g++ {} on the reference: {sentence}", gxx.version)),
+    }
+}
+
+/// OS threads that share the blocks of a launch.
+fn lanes() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16)
+}
+
+fn rejected(named: &str, said: &diagnostics::Diagnostics) -> Check {
+    let errors: Vec<_> = said.shown.iter().filter(|said| said.severity == Severity::Error).collect();
+    let count = errors.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let first = errors.first().map_or_else(String::new, |first| match first.line {
+        Some(line) => format!(", first at heat.cu:{line}: {}", first.message),
+        None => format!(": {}", first.message),
+    });
+    let place = errors.first().and_then(|first| first.line).map(|line| crate::execute::Place { line, column: 0 });
+    Check::new(CheckId::Compile, Status::Fail, format!("{named}: {count} error{plural}{first}")).at(place)
+}
+
+/// What g++ does not take, in a sentence.
+fn host_refusal(said: &diagnostics::Diagnostics) -> String {
+    let first = said.shown.iter().find(|said| said.severity == Severity::Error).or(said.shown.first());
+    match first {
+        Some(first) => match first.line {
+            Some(line) => format!("engine cpu cannot compile heat.cu:{line} for the host: {}", first.message),
+            None => format!("engine cpu cannot compile heat.cu for the host: {}", first.message),
+        },
+        None => "engine cpu cannot compile heat.cu for the host".to_owned(),
+    }
+}
+
+fn diagnostic(said: &diagnostics::Diagnostic) -> Diagnostic {
+    let severity = match said.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        _ => "note",
+    };
+    let tool = match said.tool {
+        Speaker::Nvcc => "nvcc",
+        Speaker::Ptxas => "ptxas",
+        _ => "host_compiler",
+    };
+    Diagnostic {
+        severity: severity.to_owned(),
+        line: said.line,
+        column: said.column,
+        message: said.message.clone(),
+        tool: tool.to_owned(),
+    }
+}
+
+fn kernel_check(fault: &KernelFault) -> Check {
+    let place = fault.line().map(|line| crate::execute::Place { line, column: 0 });
+    let mut check = Check::new(CheckId::Kernel, Status::Fail, fault.to_string()).at(place);
+    check.details = fault.details();
+    check
+}
+
+fn launch_check(fault: &LaunchFault) -> Check {
+    let place = fault.line().map(|line| crate::execute::Place { line, column: 0 });
+    let mut check = Check::new(CheckId::Launch, Status::Fail, fault.to_string()).at(place);
+    check.details = fault.details();
+    check
+}
+
+/// A program with the builds that it runs from.
+struct Loadable {
+    program: Program,
+    _builds: HostBuilds,
+}
+
+impl Loadable {
+    fn new(builds: HostBuilds, kernel: &str, source: &str, geometry: Arc<GeometryOf>) -> Self {
+        let program = Program {
+            fast: builds.fast.clone(),
+            checked: builds.checked.clone(),
+            kernel: kernel.to_owned(),
+            source: Arc::from(source),
+            geometry,
+        };
+        Self { program, _builds: builds }
+    }
+}
+
+/// Engine cpu for one grade.
+struct Cpu {
+    reference: Loadable,
+    submission: Loadable,
+    executable: PathBuf,
+    lanes: usize,
+}
+
+impl Engine for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn runner(&self, program: case::Program) -> Result<Box<dyn Runner>> {
+        let loadable = match program {
+            case::Program::Reference => &self.reference,
+            case::Program::Submission => &self.submission,
+        };
+        Ok(Box::new(CpuRunner::new(loadable.program.clone(), &self.executable, self.lanes)))
     }
 }

@@ -24,8 +24,16 @@ fn first_error(source: &str) -> Option<Diagnostic> {
     }
 }
 
-fn limit(source: &str) -> Option<Limit> {
-    match check(source)?.outcome {
+/// The limit that a text hits when the compiler may use this much.
+fn limit(cpu_seconds: u64, address_space: u64, source: &str) -> Option<Limit> {
+    let (toolkit, gxx) = toolchain()?;
+    let limits = Limits {
+        cpu: Duration::from_secs(cpu_seconds),
+        address_space: Some(address_space),
+        wall: Duration::from_secs(300),
+        ..Limits::default()
+    };
+    match to_ptx_within(&limits, &toolkit, &gxx, source, LESSON_ARCH).unwrap().0.outcome {
         Outcome::LimitHit { limit, .. } => Some(limit),
         other => panic!("{:.500}", format!("{other:?}")),
     }
@@ -84,12 +92,20 @@ fn files_of_the_machine_do_not_leak_into_messages() {
 }
 
 #[test]
-fn templates_that_multiply_hit_the_memory_or_cpu_limit() {
+fn templates_that_multiply_hit_the_cpu_or_the_memory_limit() {
     let bomb = "template<int N, int M> struct F { static constexpr long v = F<N-1,2*M>::v + F<N-1,2*M+1>::v; };\n\
                 template<int M> struct F<0,M> { static constexpr long v = M; };\n\
                 __global__ void k(float* out) { out[0] = F<28,1>::v; }\n";
-    let Some(hit) = limit(bomb) else { return };
-    assert!(matches!(hit, Limit::Memory | Limit::Cpu), "{hit:?}");
+    assert!(limit(1, 4 << 30, bomb).is_none_or(|hit| hit == Limit::Cpu));
+    assert!(limit(60, 400 << 20, bomb).is_none_or(|hit| hit == Limit::Memory));
+}
+
+#[test]
+fn a_flood_of_warnings_hides_no_error_and_takes_no_age() {
+    let text = format!("{}__global__ void k(float* a) {{ a[0] = b; }}\n", "#warning flood\n".repeat(30_000));
+    let Some(build) = check(&text) else { return };
+    assert!(matches!(build.outcome, Outcome::Rejected(_)), "{:.500}", format!("{build:?}"));
+    assert_eq!(build.warnings.shown.len(), 20);
 }
 
 #[test]
@@ -208,4 +224,14 @@ fn limits_and_machine_faults_are_told_from_faults_of_the_text() {
     assert!(said.shown[0].message.contains("signal 11"));
     let Outcome::Rejected(said) = judged("").unwrap().outcome else { panic!() };
     assert_eq!(said.shown[0].message, "the compiler gave up without saying why");
+}
+
+#[test]
+fn the_shipped_program_compiles() {
+    let Ok(source) = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/reference/heat.cu")) else { return };
+    let Some(build) = check(&source) else { return };
+    let Outcome::Compiled(cuda) = &build.outcome else { panic!("{build:?}") };
+    eprintln!("{:?}: {:?}", build.wall, cuda.assembled.kernels);
+    let names: Vec<_> = entries(&cuda.ptx).into_iter().map(|entry| entry.demangled).collect();
+    assert!(names.iter().any(|name| name == "heatStepTiled(float const*, float*, int, float)"), "{names:?}");
 }

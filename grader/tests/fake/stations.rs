@@ -51,6 +51,7 @@ impl FakeStations {
             find: Ok(Found {
                 kernel: Kernel { name: "heatTwoStep".to_owned(), call: "heatTwoStep".to_owned(), line: 40 },
                 launch: Ok(launch),
+                geometry: None,
             }),
             engine: Some(Arc::new(engine)),
         }
