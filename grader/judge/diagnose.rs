@@ -1,11 +1,11 @@
 //! Likely causes: only what the data makes certain. Sentences for the learner, most telling first.
 
-use super::case::{Outcome, Wrong, Writer};
+use super::case::{Outcome, Writer, Wrong};
 
 /// Fewest wrong cells that make a pattern along the ring.
 const ALONG: u64 = 8;
 
-/// What the pattern of wrong interior cells says by itself.
+/// What the pattern of wrong cells says by itself.
 pub fn likely_causes(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     [unwritten(outcome), along_the_ring(wrong), not_finite(wrong)].into_iter().flatten().collect()
 }

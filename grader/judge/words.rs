@@ -73,8 +73,12 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::NeverWritten => format!("load of {target}, which no thread has written"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
         HazardKind::WriteWriteRace => format!("two threads write {target} with no barrier between them"),
-        HazardKind::SameValueRace => format!("two threads write the same value to {target} with no barrier between them"),
-        HazardKind::ReadWriteRace => format!("{access} {target} races with another thread's access: no barrier between them"),
+        HazardKind::SameValueRace => {
+            format!("two threads write the same value to {target} with no barrier between them")
+        }
+        HazardKind::ReadWriteRace => {
+            format!("{access} {target} races with another thread's access: no barrier between them")
+        }
         HazardKind::BarrierDivergence => "threads of one block wait at different barriers".to_owned(),
         HazardKind::BarrierAfterExit => "threads returned while others of their block wait at this barrier".to_owned(),
     };

@@ -60,7 +60,8 @@ impl Expected {
         let mut found = vec![
             differs("verdict", &self.verdict, &report.verdict),
             self.failing_check.and_then(|id| not_failing(id, report)),
-            self.words_per_launch.and_then(|words| differs("words", &Some(words), &report.reads.as_ref().map(|r| r.words))),
+            self.words_per_launch
+                .and_then(|words| differs("words", &Some(words), &report.reads.as_ref().map(|r| r.words))),
             self.hazard.as_ref().and_then(|hazard| missing_hazard(hazard, report)),
             self.launch_source.and_then(|source| {
                 let launch = report.submission.as_ref().and_then(|submission| submission.launch.as_ref());
@@ -106,7 +107,8 @@ fn missing_hazard(expected: &ExpectedHazard, report: &Report) -> Option<String> 
     let is_it = |hazard: &crate::report::Hazard| {
         hazard.kind == expected.kind && expected.line.is_none_or(|line| hazard.line == Some(line))
     };
-    let seen = || report.hazards.iter().map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0))).collect::<Vec<_>>().join(" ");
+    let seen =
+        || report.hazards.iter().map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0))).collect::<Vec<_>>().join(" ");
     (!report.hazards.iter().any(is_it)).then(|| format!("no hazard {expected:?}; seen: {}", seen()))
 }
 

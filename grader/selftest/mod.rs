@@ -147,7 +147,11 @@ fn table(compared: &[Compared]) -> String {
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["fixture", "came to", "seconds", "agrees"]);
     for compared in compared {
-        let agrees = if compared.differences.is_empty() { "yes".to_owned() } else { format!("NO: {}", compared.differences.join("; ")) };
+        let agrees = if compared.differences.is_empty() {
+            "yes".to_owned()
+        } else {
+            format!("NO: {}", compared.differences.join("; "))
+        };
         table.add_row([compared.name.clone(), compared.came_to.clone(), format!("{:.1}", compared.seconds), agrees]);
     }
     format!("{table}\n")
