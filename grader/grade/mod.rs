@@ -95,6 +95,7 @@ pub struct Cuda {
 }
 
 /// The kernel that was found, and how it is launched on the exercise's grid.
+#[derive(Clone)]
 pub struct Found {
     pub kernel: Kernel,
     /// Else the failed check `launch`.

@@ -17,7 +17,7 @@ use crate::report::Report;
 
 mod expected;
 
-pub use expected::{Expected, ExpectedHazard};
+pub use expected::{Expected, ExpectedHazard, ExpectedKind};
 
 /// Grids of every grade: where a fixture's first mismatch lies must not be chance.
 const SEED: u64 = 1;
