@@ -194,9 +194,8 @@ fn graded(order: Order, target: Option<Target>) -> ExitCode {
     if let Err(reason) = usable(&order.path, target.as_ref()) {
         return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
     }
-    let graded = outbox::guarded(|| grade::grade(&order)).unwrap_or_else(|error| {
-        Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded))
-    });
+    let graded = outbox::guarded(|| grade::grade(&order))
+        .unwrap_or_else(|error| Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded)));
     deliver(&graded, target.as_ref())
 }
 

@@ -156,7 +156,10 @@ impl Exercise {
         let sizes = [figures.n, figures.quick_n].into_iter();
         let sizes = sizes.chain(trials.hazards.sizes.iter().copied()).chain(trials.sharp.sizes.iter().copied());
         let mut sizes = sizes.chain(trials.portable.sizes.iter().copied());
-        anyhow::ensure!(sizes.all(|n| n as usize >= MIN_N), "exercise.toml: a grid needs at least {MIN_N} cells a side");
+        anyhow::ensure!(
+            sizes.all(|n| n as usize >= MIN_N),
+            "exercise.toml: a grid needs at least {MIN_N} cells a side"
+        );
         anyhow::ensure!(
             figures.steps_per_launch > 0 && figures.steps >= 2 * figures.steps_per_launch,
             "exercise.toml: steps must hold at least two launches"
@@ -174,12 +177,16 @@ impl Exercise {
             trials.hazards.sizes.len() == trials.hazards.r.len(),
             "exercise.toml: trials.hazards needs one r a size"
         );
-        let lists = [&trials.hazards.launches, &trials.sharp.launches, &trials.count.launches, &trials.portable.launches];
+        let lists =
+            [&trials.hazards.launches, &trials.sharp.launches, &trials.count.launches, &trials.portable.launches];
         anyhow::ensure!(
             lists.into_iter().all(|list| !list.is_empty() && list[0] > 0 && list.is_sorted_by(|a, b| a < b)),
             "exercise.toml: launches must be a rising list of counts from 1"
         );
-        anyhow::ensure!(figures.budget > 0.0 && self.tolerance.rounding > 0.0, "exercise.toml: budget and rounding must be above 0");
+        anyhow::ensure!(
+            figures.budget > 0.0 && self.tolerance.rounding > 0.0,
+            "exercise.toml: budget and rounding must be above 0"
+        );
         Ok(())
     }
 }

@@ -71,7 +71,8 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
         return Ok(std::fs::write(file, text)?);
     }
     let readable = std::fs::Permissions::from_mode(0o644);
-    let mut temporary = tempfile::Builder::new().prefix(".heat-grader-").permissions(readable).tempfile_in(folder_of(file))?;
+    let mut temporary =
+        tempfile::Builder::new().prefix(".heat-grader-").permissions(readable).tempfile_in(folder_of(file))?;
     temporary.write_all(text.as_bytes())?;
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;

@@ -11,8 +11,8 @@ use std::time::Instant;
 use crate::execute::cpu::GeometryOf;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
-use crate::judge::answer::{self, Given};
 use crate::judge;
+use crate::judge::answer::{self, Given};
 use crate::judge::plan::{Planned, Scope};
 use crate::judge::{Judge, Judgement, Options};
 use crate::progress::Progress;
@@ -153,7 +153,12 @@ pub fn grade_with(stations: &dyn Stations, order: &Order, exercise: &Exercise) -
 }
 
 /// From the text to the last trial; returns early where a check failed or could not be judged.
-fn run_stations(stations: &dyn Stations, source: &Source, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<()> {
+fn run_stations(
+    stations: &dyn Stations,
+    source: &Source,
+    exercise: &Exercise,
+    draft: &mut Draft,
+) -> anyhow::Result<()> {
     let began = Instant::now();
     let built = build_side_by_side(stations, source);
     draft.report.durations.compile = began.elapsed().as_secs_f64();

@@ -39,7 +39,8 @@ impl<'a> Machine<'a> {
     /// The reason why a gate cannot be judged without nvcc, or the warning that takes its place at a learner's desk.
     fn without_nvcc(&self, reason: &str, remedy: &str) -> Cuda {
         let status = if self.order.needs_nvcc { Status::Skip } else { Status::Warn };
-        let check = Check::new(CheckId::Compile, status, format!("not compiled as CUDA: {reason}")).with(format!("{remedy}."));
+        let check =
+            Check::new(CheckId::Compile, status, format!("not compiled as CUDA: {reason}")).with(format!("{remedy}."));
         Cuda { check, diagnostics: Vec::new(), nvcc: None }
     }
 }
@@ -73,9 +74,10 @@ impl Stations for Machine<'_> {
         let warnings = build.warnings.shown.iter().map(diagnostic);
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors) = match &build.outcome {
-            Outcome::Compiled(cuda) => {
-                (Check::new(CheckId::Compile, Status::Pass, format!("{named} takes it for sm_{}", cuda.arch)), Vec::new())
-            }
+            Outcome::Compiled(cuda) => (
+                Check::new(CheckId::Compile, Status::Pass, format!("{named} takes it for sm_{}", cuda.arch)),
+                Vec::new(),
+            ),
             Outcome::Rejected(said) => (rejected(&named, said), said.shown.iter().map(diagnostic).collect()),
             Outcome::LimitHit { sentence, .. } => {
                 (Check::new(CheckId::Compile, Status::Fail, format!("{named}: {sentence}")), Vec::new())
@@ -153,7 +155,9 @@ impl Machine<'_> {
 fn reference_builds(gxx: &HostCompiler) -> Result<HostBuilds> {
     match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast)?.outcome {
         Outcome::Compiled(builds) => Ok(builds),
-        Outcome::Rejected(said) => Err(anyhow!("g++ {} does not take the reference: {}", gxx.version, host_refusal(&said))),
+        Outcome::Rejected(said) => {
+            Err(anyhow!("g++ {} does not take the reference: {}", gxx.version, host_refusal(&said)))
+        }
         Outcome::LimitHit { sentence, .. } => Err(anyhow!("g++ {} on the reference: {sentence}", gxx.version)),
     }
 }

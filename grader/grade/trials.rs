@@ -124,7 +124,9 @@ impl<'p> Dispatcher<'p> {
             if self.may_start(at) {
                 self.queues[stream].pop_front();
                 self.busy[stream] = true;
-                self.orders[stream].send((at, self.plan[at].clone())).context("a thread that runs trials ended early")?;
+                self.orders[stream]
+                    .send((at, self.plan[at].clone()))
+                    .context("a thread that runs trials ended early")?;
             }
         }
         Ok(())
@@ -164,6 +166,9 @@ impl Bench<'_> {
     }
 
     fn observe(&mut self, request: &Request) -> anyhow::Result<Observation> {
+        if request.fresh {
+            self.runners.retain(|(program, _)| *program != request.program);
+        }
         let known = self.runners.iter().position(|(program, _)| *program == request.program);
         let at = match known {
             Some(at) => at,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cells::WrongCell;
+use crate::execute::Observation;
 use crate::grid::Grid;
 
 /// Grids kept in one round: each round divides the bracket by this many.
@@ -17,12 +18,21 @@ pub enum Start {
     Beginning,
 }
 
+/// The first launch known to be wrong.
+#[derive(Clone, Debug)]
+pub struct WrongLaunch {
+    pub launch: u32,
+    /// Its first wrong cell.
+    pub cell: WrongCell,
+    /// The grid after it.
+    pub grid: Arc<Grid>,
+}
+
 /// The last grid known to be right, and the first launch known to be wrong.
 #[derive(Clone, Debug)]
 pub struct Bracket {
     pub right: (u32, Arc<Grid>),
-    /// The launch and its first wrong cell.
-    pub wrong: Option<(u32, WrongCell)>,
+    pub wrong: Option<WrongLaunch>,
     pub start: Start,
 }
 
@@ -33,13 +43,23 @@ impl Bracket {
     }
 
     /// Notes the first launch known to be wrong.
-    pub fn set_wrong(&mut self, launch: u32, cell: WrongCell) {
-        self.wrong = Some((launch, cell));
+    pub fn set_wrong(&mut self, launch: u32, cell: WrongCell, grid: Arc<Grid>) {
+        self.wrong = Some(WrongLaunch { launch, cell, grid });
     }
 
     /// Whether the faulty launch is known: the one before it is right.
     pub fn is_placed(&self) -> bool {
-        self.wrong.is_some_and(|(launch, _)| launch == self.right.0 + 1)
+        self.wrong.as_ref().is_some_and(|wrong| wrong.launch == self.right.0 + 1)
+    }
+
+    /// Whether a narrowing run came to the very grid that is known to be wrong. From the last right grid it need not: the
+    /// fault may depend on how many launches went before. From the beginning there is nothing better to compare with.
+    pub fn is_repeated_by(&self, run: &Observation) -> bool {
+        let same = |known: &WrongLaunch| {
+            let again = run.grid_after(known.launch - self.start_launch());
+            again.is_some_and(|again| bits(again).eq(bits(&known.grid)))
+        };
+        self.start == Start::Beginning || self.wrong.as_ref().is_some_and(same)
     }
 
     /// The same bracket, to be narrowed from the trial's initial grid.
@@ -66,12 +86,16 @@ impl Bracket {
     /// Which grids to keep in a narrowing run, counted from its start: up to [`ROUND`], evenly spaced over the bracket,
     /// the known wrong one last.
     pub fn keep(&self) -> Vec<u32> {
-        let Some((wrong, _)) = self.wrong else { return Vec::new() };
-        let inside = wrong.saturating_sub(self.right.0);
+        let Some(wrong) = &self.wrong else { return Vec::new() };
+        let inside = wrong.launch.saturating_sub(self.right.0);
         let parts = inside.min(ROUND);
         let offset = self.right.0 - self.start_launch();
         (1..=parts).map(|part| offset + (u64::from(inside) * u64::from(part) / u64::from(parts)) as u32).collect()
     }
+}
+
+fn bits(grid: &Grid) -> impl Iterator<Item = u32> {
+    grid.cells().iter().map(|cell| cell.to_bits())
 }
 
 #[cfg(test)]
@@ -81,7 +105,8 @@ mod tests {
     fn bracket(right: u32, wrong: u32) -> Bracket {
         let grid = Arc::new(Grid::initial(3, 1));
         let cell = WrongCell { row: 1, column: 1, expected: 0.0, got: 1.0 };
-        Bracket { right: (right, grid), wrong: Some((wrong, cell)), start: Start::LastRight }
+        let wrong = WrongLaunch { launch: wrong, cell, grid: grid.clone() };
+        Bracket { right: (right, grid), wrong: Some(wrong), start: Start::LastRight }
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub enum Program {
 pub struct Request {
     pub program: Program,
     pub trial: Trial,
+    /// Whether the run must start in a fresh worker: device variables keep what earlier launches left in them.
+    pub fresh: bool,
 }
 
 /// Who wrote the first wrong cell.
@@ -70,9 +72,9 @@ pub struct Wrong {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub planned: Planned,
-    /// Wrong interior cells.
-    pub interior: Option<Wrong>,
-    /// Wrong ring cells.
+    /// Cells, ring included, outside the tolerance.
+    pub values: Option<Wrong>,
+    /// Ring cells that changed.
     pub ring: Option<Wrong>,
     pub first: Option<FirstMismatch>,
     /// 4-byte words read from global memory, a value a launch; empty when not counted.
@@ -90,7 +92,7 @@ impl Outcome {
     fn new(planned: Planned) -> Self {
         Self {
             planned,
-            interior: None,
+            values: None,
             ring: None,
             first: None,
             words_read: Vec::new(),
@@ -104,12 +106,12 @@ impl Outcome {
 
     /// Whether every grid that was compared was right.
     pub fn grids_right(&self) -> bool {
-        self.interior.is_none() && self.ring.is_none()
+        self.values.is_none() && self.ring.is_none()
     }
 
     /// Notes a difference unless an earlier launch is known to have one.
     fn note(&mut self, launch: u32, difference: &Difference) {
-        let regions = [(&mut self.interior, &difference.interior), (&mut self.ring, &difference.ring)];
+        let regions = [(&mut self.values, &difference.values), (&mut self.ring, &difference.ring)];
         for (known, found) in regions {
             if let Some(cells) = found
                 && known.as_ref().is_none_or(|wrong| launch <= wrong.launch)
@@ -152,24 +154,31 @@ impl<'a> Case<'a> {
     /// The run to make next; `None` when the case is closed.
     pub fn next(&self) -> Option<Request> {
         match &self.step {
-            Step::Submission => Some(Request { program: Program::Submission, trial: self.trial.clone() }),
+            Step::Submission => Some(Request {
+                program: Program::Submission,
+                trial: self.trial.clone(),
+                fresh: self.outcome.planned.kind == Kind::Thousand,
+            }),
             Step::Reference => {
                 let launches: Vec<u32> = self.kept.iter().map(|(launch, _)| *launch).collect();
                 Some(self.reference(&self.trial.initial, &launches))
             }
-            Step::Spot(at) => self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1])),
+            Step::Spot(at) => {
+                self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1]))
+            }
             Step::NarrowSubmission(bracket) => {
                 let keep = bracket.keep();
                 let launches = keep.last().copied().unwrap_or(1);
                 let initial = bracket.initial(&self.trial.initial);
                 let trial = Trial { initial, launches, keep, watch: Watch::Fast, ..self.trial.clone() };
-                Some(Request { program: Program::Submission, trial })
+                Some(Request { program: Program::Submission, trial, fresh: true })
             }
             Step::NarrowReference(bracket, _) => {
                 Some(self.reference(&bracket.initial(&self.trial.initial), &bracket.keep()))
             }
             Step::Attribute(bracket) => self.outcome.first.as_ref().map(|first| Request {
                 program: Program::Submission,
+                fresh: false,
                 trial: Trial {
                     initial: bracket.right.1.clone(),
                     launches: 1,
@@ -228,7 +237,7 @@ impl<'a> Case<'a> {
             let difference = self.compare(expected, grid, *launch)?;
             self.outcome.note(*launch, &difference);
             match difference.first() {
-                Some(cell) if bracket.wrong.is_none() => bracket.set_wrong(*launch, cell),
+                Some(cell) if bracket.wrong.is_none() => bracket.set_wrong(*launch, cell, grid.clone()),
                 None if bracket.wrong.is_none() => bracket.right = (*launch, grid.clone()),
                 _ => {}
             }
@@ -259,7 +268,7 @@ impl<'a> Case<'a> {
         {
             bracket.right = (before, grid.clone());
         }
-        bracket.set_wrong(launch, cell);
+        bracket.set_wrong(launch, cell, grid.clone());
         self.outcome.note(launch, &difference);
         Ok(self.place(bracket))
     }
@@ -278,29 +287,33 @@ impl<'a> Case<'a> {
         submission: &Observation,
         reference: &Observation,
     ) -> anyhow::Result<Step> {
+        // A run in which the fault does not show as it did says nothing about the run in which it did.
+        if !bracket.is_repeated_by(submission) {
+            return Ok(Step::NarrowSubmission(bracket.restarted()));
+        }
         let before = bracket.start_launch();
+        let mut last_right = None;
         let mut reproduced = false;
         for run in bracket.keep() {
             let grid = submission.grid_after(run).context("a kept grid is missing")?;
             let difference = self.compare(self.reference_grid(reference, run)?, grid, run)?;
-            let launch = before + run;
             if let Some(cell) = difference.first() {
-                bracket.set_wrong(launch, cell);
-                self.outcome.note(launch, &difference);
+                bracket.set_wrong(before + run, cell, Arc::new(grid.clone()));
+                self.outcome.note(before + run, &difference);
                 reproduced = true;
                 break;
             }
-            if bracket.wrong.is_some_and(|(wrong, _)| launch < wrong) {
-                bracket.right = (launch, Arc::new(grid.clone()));
-            }
+            last_right = Some((before + run, grid));
         }
-        match (reproduced, bracket.start) {
-            (true, Start::LastRight) => Ok(self.place(bracket)),
-            // Neither the same grid nor the same timesteps bring it back: perhaps the number of launches does.
-            (false, Start::LastRight) => Ok(Step::NarrowSubmission(bracket.restarted())),
-            (true, Start::Beginning) if bracket.is_placed() => Ok(self.place(bracket)),
-            (_, Start::Beginning) => Ok(self.give_up(&bracket)),
+        if let Some((launch, grid)) = last_right.filter(|_| reproduced) {
+            bracket.right = (launch, Arc::new(grid.clone()));
         }
+        Ok(match (reproduced, bracket.start) {
+            (true, _) => self.place(bracket),
+            // The two-timestep tolerance of a fresh start may be what it stays under: look from the beginning.
+            (false, Start::LastRight) => Step::NarrowSubmission(bracket.restarted()),
+            (false, Start::Beginning) => self.give_up(&bracket),
+        })
     }
 
     /// Narrows the bracket further, or records the mismatch and asks who wrote it.
@@ -319,12 +332,12 @@ impl<'a> Case<'a> {
 
     fn record(&mut self, bracket: &Bracket) {
         let (n, r) = (self.outcome.planned.n, self.outcome.planned.r);
-        self.outcome.first = bracket.wrong.map(|(launch, cell)| FirstMismatch {
+        self.outcome.first = bracket.wrong.as_ref().map(|wrong| FirstMismatch {
             n,
             r,
-            launch,
+            launch: wrong.launch,
             last_right: bracket.right.0,
-            cell,
+            cell: wrong.cell,
             writer: Writer::Unknown,
         });
     }
@@ -351,7 +364,7 @@ impl<'a> Case<'a> {
             keep,
             writer_of: None,
         };
-        Request { program: Program::Reference, trial }
+        Request { program: Program::Reference, trial, fresh: false }
     }
 
     /// The reference's grid after the timesteps of `launch` launches.

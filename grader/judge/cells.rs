@@ -71,8 +71,8 @@ impl Mismatches {
 /// How a submission's grid differs from the reference's; `None` where it does not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Difference {
-    /// Interior cells further apart than the tolerance.
-    pub interior: Option<Mismatches>,
+    /// Cells, ring included, that are further apart than the tolerance.
+    pub values: Option<Mismatches>,
     /// Ring cells that are not the expected bits.
     pub ring: Option<Mismatches>,
 }
@@ -80,17 +80,17 @@ pub struct Difference {
 impl Difference {
     /// Whether the grids agree.
     pub fn is_none(&self) -> bool {
-        self.interior.is_none() && self.ring.is_none()
+        self.values.is_none() && self.ring.is_none()
     }
 
     /// The first cell of the whole grid, in row-major order, that differs.
     pub fn first(&self) -> Option<WrongCell> {
-        let firsts = [&self.interior, &self.ring].into_iter().flatten().map(|mismatches| mismatches.first);
+        let firsts = [&self.values, &self.ring].into_iter().flatten().map(|mismatches| mismatches.first);
         firsts.min_by_key(|cell| (cell.row, cell.column))
     }
 }
 
-/// Compares every cell: the interior within `tolerance`, the ring bit for bit. NaN never agrees with anything.
+/// Compares every cell within `tolerance`, and the ring bit for bit as well. NaN never agrees with anything.
 ///
 /// Both grids must have the same n; a grid of another size agrees nowhere and is the engine's mistake, so `None`.
 pub fn compare(expected: &Grid, got: &Grid, tolerance: f64) -> Option<Difference> {
@@ -116,9 +116,10 @@ fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> boo
     let bits_agree = |at: usize| want[at].to_bits() == have[at].to_bits();
     let ends_agree = bits_agree(0) && bits_agree(want.len() - 1);
     let inside = if ring_row { 0.0 } else { tolerance };
-    let wrong = want.iter().zip(have).fold(false, |wrong, (want, have)| {
-        wrong | !((f64::from(*have) - f64::from(*want)).abs() <= inside)
-    });
+    let wrong = want
+        .iter()
+        .zip(have)
+        .fold(false, |wrong, (want, have)| wrong | !((f64::from(*have) - f64::from(*want)).abs() <= inside));
     // -0.0 and 0.0 differ by nothing, yet they are different bits: a ring row is looked at twice.
     ends_agree && !wrong && (!ring_row || (0..want.len()).all(bits_agree))
 }
@@ -128,15 +129,12 @@ fn collect_row(difference: &mut Difference, expected: &Grid, got: &Grid, row: us
     let n = expected.n();
     for column in 0..n {
         let cell = WrongCell { row, column, expected: expected.at(row, column), got: got.at(row, column) };
-        let on_ring = expected.on_ring(row, column);
-        let agrees = if on_ring {
-            cell.expected.to_bits() == cell.got.to_bits()
-        } else {
-            cell.difference() <= tolerance
-        };
-        if !agrees {
-            let region = if on_ring { &mut difference.ring } else { &mut difference.interior };
-            region.get_or_insert_with(|| Mismatches::starting_at(cell)).add(cell, n);
+        // NaN compares false with everything, so it lands here as well.
+        if !(cell.difference() <= tolerance) {
+            difference.values.get_or_insert_with(|| Mismatches::starting_at(cell)).add(cell, n);
+        }
+        if expected.on_ring(row, column) && cell.expected.to_bits() != cell.got.to_bits() {
+            difference.ring.get_or_insert_with(|| Mismatches::starting_at(cell)).add(cell, n);
         }
     }
 }
@@ -164,7 +162,7 @@ mod tests {
     fn the_first_mismatch_is_row_major() {
         let want = grid(9);
         let have = changed(&changed(&want, 5, 1, 9.0), 4, 6, 9.0);
-        let interior = compare(&want, &have, 1e-6).unwrap().interior.unwrap();
+        let interior = compare(&want, &have, 1e-6).unwrap().values.unwrap();
         assert_eq!((interior.first.row, interior.first.column), (4, 6));
         assert_eq!((interior.count, interior.rows, interior.columns), (2, (4, 5), (1, 6)));
         assert_eq!(interior.near_ring, 2, "column 1 is one cell from the ring, column 6 of 9 is two");
@@ -174,7 +172,7 @@ mod tests {
     fn nan_never_agrees_not_even_with_nan() {
         let want = changed(&grid(5), 2, 2, f32::NAN);
         let difference = compare(&want, &want.clone(), f64::INFINITY).unwrap();
-        assert_eq!(difference.interior.unwrap().not_finite, 1);
+        assert_eq!(difference.values.unwrap().not_finite, 1);
     }
 
     #[test]
@@ -198,6 +196,7 @@ mod tests {
         let next_up = changed(&want, 3, 4, f32::from_bits(want.at(3, 4).to_bits() + 1));
         let ring = compare(&want, &next_up, 1.0).unwrap().ring.unwrap();
         assert_eq!((ring.first.row, ring.first.column, ring.count), (3, 4, 1));
+        assert!(compare(&want, &next_up, 1e-6).unwrap().values.is_none(), "within the tolerance, on the ring too");
         let negative_zero = changed(&want, 0, 3, -0.0);
         assert_eq!(compare(&want, &negative_zero, 1.0).unwrap().ring.unwrap().first.column, 3);
     }

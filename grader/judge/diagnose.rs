@@ -1,8 +1,11 @@
 //! Likely causes: only what the data makes certain. Sentences for the learner, most telling first.
 
-use super::case::{Outcome, Wrong, Writer};
+use super::case::{Outcome, Writer, Wrong};
 
-/// What the pattern of wrong interior cells says by itself.
+/// Fewest wrong cells that make a pattern along the ring.
+const ALONG: u64 = 8;
+
+/// What the pattern of wrong cells says by itself.
 pub fn likely_causes(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     [unwritten(outcome), along_the_ring(wrong), not_finite(wrong)].into_iter().flatten().collect()
 }
@@ -17,9 +20,10 @@ fn unwritten(outcome: &Outcome) -> Option<String> {
 }
 
 fn along_the_ring(wrong: &Wrong) -> Option<String> {
-    (wrong.cells.near_ring == wrong.cells.count).then(|| {
-        "All wrong cells lie within two cells of the ring: in the first of the two timesteps the ring must keep its value \
-         inside the tile as well."
+    let cells = &wrong.cells;
+    (cells.near_ring == cells.count && cells.count >= ALONG && cells.not_finite == 0).then(|| {
+        "All wrong cells lie within two cells of the ring: look at what the first of the two timesteps does with ring \
+         cells inside the tile, which must keep their value there too."
             .to_owned()
     })
 }

@@ -64,7 +64,8 @@ pub fn memory(seen: &Seen) -> Option<Check> {
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
     let check = if failing { found } else { fault().or(found) };
     check.or_else(|| {
-        let pass = || Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled");
+        let pass =
+            || Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled");
         seen.complete_for(CheckId::Memory).then(pass)
     })
 }
@@ -75,7 +76,8 @@ pub fn race(seen: &Seen) -> Option<Check> {
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
     let check = if failing { found } else { seen.gating().find_map(deadlock).or(found) };
     check.or_else(|| {
-        let pass = || Check::new(CheckId::Race, Status::Pass, "no two threads meet between barriers, all reach each barrier");
+        let pass =
+            || Check::new(CheckId::Race, Status::Pass, "no two threads meet between barriers, all reach each barrier");
         seen.complete_for(CheckId::Race).then(pass)
     })
 }
@@ -106,11 +108,17 @@ fn advice(kind: HazardKind) -> &'static str {
         HazardKind::OutOfRange => {
             "Guard the load and the store by the cell's own row and column, on both axes, against 0 and n - 1."
         }
-        HazardKind::NeverWritten => "Count the apron: every shared cell that a timestep reads must have been filled before it.",
+        HazardKind::NeverWritten => {
+            "Count the apron: every shared cell that a timestep reads must have been filled before it."
+        }
         HazardKind::InputWritten => "Each launch reads one grid and writes the other; the host swaps them.",
-        HazardKind::WriteWriteRace => "Two threads own the same cell: look at how threads are mapped to cells of the tile.",
+        HazardKind::WriteWriteRace => {
+            "Two threads own the same cell: look at how threads are mapped to cells of the tile."
+        }
         HazardKind::SameValueRace => "Both write the same value, so it does no harm here; one owner a cell is safer.",
-        HazardKind::ReadWriteRace => "Put a __syncthreads() between the two, or give the second timestep an array of its own.",
+        HazardKind::ReadWriteRace => {
+            "Put a __syncthreads() between the two, or give the second timestep an array of its own."
+        }
         HazardKind::BarrierDivergence | HazardKind::BarrierAfterExit => {
             "Guard the load and the store, never the barrier: all threads of a block must reach every __syncthreads()."
         }
@@ -139,6 +147,9 @@ fn changed_input(outcome: &Outcome) -> Option<Check> {
 
 fn deadlock(outcome: &Outcome) -> Option<Check> {
     let RunFault::Deadlock { launch } = outcome.fault.as_ref()? else { return None };
-    let summary = format!("launch {launch} never ended: no thread of a block could leave its barrier (n = {})", outcome.planned.n);
+    let summary = format!(
+        "launch {launch} never ended: no thread of a block could leave its barrier (n = {})",
+        outcome.planned.n
+    );
     Some(Check::new(CheckId::Race, Status::Fail, summary).with(advice(HazardKind::BarrierDivergence)))
 }

@@ -180,7 +180,8 @@ fn launch_refused(seen: &Seen) -> Option<Check> {
     seen.gating().find_map(|outcome| match &outcome.fault {
         Some(RunFault::LaunchRefused { launch, reason }) => {
             let summary = format!("launch {launch} was refused: {reason} (n = {})", outcome.planned.n);
-            let next = "A launch that fails leaves the grid as it was; check its block and shared memory against the limits.";
+            let next =
+                "A launch that fails leaves the grid as it was; check its block and shared memory against the limits.";
             Some(Check::new(CheckId::Launch, Status::Fail, summary).with(next))
         }
         _ => None,

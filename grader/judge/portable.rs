@@ -14,9 +14,8 @@ pub fn portable(seen: &Seen, strict: bool) -> Option<Check> {
         return None;
     }
     let tried: Vec<&Outcome> = seen.outcomes.iter().filter(|outcome| outcome.planned.kind == Kind::Portable).collect();
-    let unjudged = |outcome: &&&Outcome| {
-        matches!(outcome.fault, Some(RunFault::CannotJudge { .. } | RunFault::WallLimit { .. }))
-    };
+    let unjudged =
+        |outcome: &&&Outcome| matches!(outcome.fault, Some(RunFault::CannotJudge { .. } | RunFault::WallLimit { .. }));
     if let Some(outcome) = tried.iter().find(unjudged) {
         let summary = format!("could not be judged: {}", trouble(outcome).unwrap_or_default());
         return Some(Check::new(CheckId::Portable, Status::Skip, summary));
@@ -45,21 +44,30 @@ fn trouble(outcome: &Outcome) -> Option<String> {
         Some(format!("n = {n}: {}", words::hazard(hazard, n)))
     };
     let cell = || {
-        let wrong = outcome.interior.as_ref().or(outcome.ring.as_ref())?;
+        let wrong = outcome.values.as_ref().or(outcome.ring.as_ref())?;
         let first = wrong.cells.first;
         Some(format!(
             "n = {n}: row {}, column {} is wrong after launch {}: expected {}, got {}",
             first.row, first.column, wrong.launch, first.expected, first.got
         ))
     };
-    let input = || outcome.input_changed.map(|change| format!("n = {n}: launch {} changed its input grid", change.launch));
-    outcome.fault.as_ref().map(|fault| format!("n = {n}: {}", ended(fault))).or_else(hazard).or_else(cell).or_else(input)
+    let input =
+        || outcome.input_changed.map(|change| format!("n = {n}: launch {} changed its input grid", change.launch));
+    outcome
+        .fault
+        .as_ref()
+        .map(|fault| format!("n = {n}: {}", ended(fault)))
+        .or_else(hazard)
+        .or_else(cell)
+        .or_else(input)
 }
 
 fn ended(fault: &RunFault) -> String {
     match fault {
         RunFault::LaunchRefused { launch, reason } => format!("launch {launch} was refused: {reason}"),
-        RunFault::Crash { launch, what, place, .. } => format!("{}: launch {launch} crashed: {what}", words::place(*place)),
+        RunFault::Crash { launch, what, place, .. } => {
+            format!("{}: launch {launch} crashed: {what}", words::place(*place))
+        }
         RunFault::Hang { launch, place, .. } => format!("{}: launch {launch} did not finish", words::place(*place)),
         RunFault::Deadlock { launch } => format!("launch {launch} never ended: no thread could leave its barrier"),
         RunFault::CannotJudge { construct, place } => format!("{} uses {construct}", words::place(*place)),

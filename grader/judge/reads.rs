@@ -39,7 +39,9 @@ impl Reads {
 
 /// What the count trial counted: the larger of its watched launches.
 pub fn measured(seen: &Seen) -> Option<Reads> {
-    seen.gating().find(|outcome| outcome.planned.kind == Kind::Count).and_then(|outcome| of_trial(seen.exercise, outcome))
+    seen.gating()
+        .find(|outcome| outcome.planned.kind == Kind::Count)
+        .and_then(|outcome| of_trial(seen.exercise, outcome))
 }
 
 fn of_trial(exercise: &Exercise, outcome: &Outcome) -> Option<Reads> {
@@ -65,11 +67,8 @@ pub fn reads(seen: &Seen) -> Option<Check> {
 
 fn counted(reads: &Reads) -> Check {
     let (status, relation) = if reads.within_budget() { (Status::Pass, "within") } else { (Status::Fail, "over") };
-    let summary = format!(
-        "{:.3} words read per cell-step, {relation} the budget of {}",
-        reads.per_cell_step(),
-        reads.budget
-    );
+    let summary =
+        format!("{:.3} words read per cell-step, {relation} the budget of {}", reads.per_cell_step(), reads.budget);
     let check = Check::new(CheckId::Reads, status, summary).with(format!(
         "{} words in one launch for {} interior cells and {} timesteps.",
         words::grouped(reads.words),

@@ -1,7 +1,7 @@
 //! Checks `values` and `ring`: is every cell what the single-step reference makes it?
 
 use super::Seen;
-use super::case::{FirstMismatch, Outcome, Wrong, Writer};
+use super::case::{FirstMismatch, Outcome, Writer, Wrong};
 use super::diagnose::likely_causes;
 use super::words;
 use crate::execute::RunFault;
@@ -10,14 +10,10 @@ use crate::verdict::{Check, CheckId, Status};
 
 /// Check `values`; `None` when nothing is wrong so far and trials are still missing.
 pub fn values(seen: &Seen) -> Option<Check> {
-    let gating = || seen.gating();
-    if let Some(check) = gating().find_map(|outcome| wrong_interior(seen.exercise, outcome)) {
+    if let Some(check) = seen.gating().find_map(|outcome| wrong_values(seen.exercise, outcome)) {
         return Some(check);
     }
-    if let Some(check) = gating().find_map(unfinished) {
-        return Some(check);
-    }
-    if let Some(check) = gating().find_map(after_the_ring) {
+    if let Some(check) = seen.gating().find_map(unfinished) {
         return Some(check);
     }
     seen.complete_for(CheckId::Values).then(|| Check::new(CheckId::Values, Status::Pass, all_right(seen)))
@@ -31,22 +27,17 @@ fn all_right(seen: &Seen) -> String {
     })
 }
 
-/// Whether the ring went wrong before the interior did, which then had to follow.
-fn ring_came_first(outcome: &Outcome) -> bool {
-    match (&outcome.interior, &outcome.ring) {
-        (Some(interior), Some(ring)) => ring.launch < interior.launch,
-        _ => false,
-    }
-}
-
-fn wrong_interior(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
-    let wrong = outcome.interior.as_ref().filter(|_| !ring_came_first(outcome))?;
+fn wrong_values(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
+    let wrong = outcome.values.as_ref()?;
     let cell = wrong.cells.first;
     let summary = format!(
         "row {}, column {} is wrong after launch {}: expected {}, got {} (n = {})",
         cell.row, cell.column, wrong.launch, cell.expected, cell.got, outcome.planned.n
     );
     let mut check = Check::new(CheckId::Values, Status::Fail, summary).with(extent(exercise, outcome, wrong));
+    if outcome.ring.as_ref().is_some_and(|ring| ring.cells.first == cell) {
+        check.details.push("The cell lies on the ring: see `ring`.".to_owned());
+    }
     if let Some(first) = &outcome.first {
         check.details.extend(written_by(first));
         check.details.extend(placed(first));
@@ -57,22 +48,20 @@ fn wrong_interior(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
 
 fn extent(exercise: &Exercise, outcome: &Outcome, wrong: &Wrong) -> String {
     let cells = &wrong.cells;
-    let of = words::grouped(Exercise::interior_cells(outcome.planned.n));
-    let size = if cells.not_finite == cells.count {
-        "all of them NaN or infinite".to_owned()
-    } else {
-        // The tolerance for |u| = 1: the scale that a learner can compare with.
-        let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
-        format!("by up to {} (rounding explains about {tolerance} a launch)", words::small(cells.largest))
+    let of = words::grouped(u64::from(outcome.planned.n).pow(2));
+    // The tolerance for |u| = 1: the scale that a learner can compare with.
+    let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
+    let by = format!("by up to {} (rounding explains about {tolerance} a launch)", words::small(cells.largest));
+    let size = match cells.not_finite {
+        0 => by,
+        bad if bad == cells.count => "NaN or infinite".to_owned(),
+        bad => format!("{} of them NaN or infinite, the others {by}", words::grouped(bad)),
     };
-    format!(
-        "{} of {of} interior cells are wrong, {size}: rows {} to {}, columns {} to {}.",
-        words::grouped(cells.count),
-        cells.rows.0,
-        cells.rows.1,
-        cells.columns.0,
-        cells.columns.1
-    )
+    if cells.count == 1 {
+        return format!("It is the only one of {of} cells: {size}.");
+    }
+    let (rows, columns) = (words::span("row", cells.rows), words::span("column", cells.columns));
+    format!("{} of {of} cells are wrong, in {rows}, {columns}: {size}.", words::grouped(cells.count))
 }
 
 /// Who wrote the first wrong cell, where that is known.
@@ -107,19 +96,15 @@ fn unfinished(outcome: &Outcome) -> Option<Check> {
         RunFault::CannotJudge { construct, place } => {
             skip(format!("cannot be judged on this machine: {} uses {construct}", words::place(*place))).at(*place)
         }
-        RunFault::WallLimit { launch, wall_seconds } => {
-            skip(format!("could not be judged: the machine was too busy to finish launch {launch} in {wall_seconds:.0} s"))
-        }
+        RunFault::WallLimit { launch, wall_seconds } => skip(format!(
+            "could not be judged: the machine was too busy to finish launch {launch} in {wall_seconds:.0} s"
+        )),
         RunFault::Crash { launch, .. } => skip(format!("not compared: launch {launch} crashed (see `memory`)")),
         RunFault::Deadlock { launch } => skip(format!("not compared: launch {launch} never ended (see `race`)")),
-        RunFault::LaunchRefused { launch, .. } => skip(format!("not compared: launch {launch} was refused (see `launch`)")),
+        RunFault::LaunchRefused { launch, .. } => {
+            skip(format!("not compared: launch {launch} was refused (see `launch`)"))
+        }
     })
-}
-
-fn after_the_ring(outcome: &Outcome) -> Option<Check> {
-    let ring = outcome.ring.as_ref().filter(|_| ring_came_first(outcome))?;
-    let summary = format!("right until launch {} changed the ring; not comparable after that (see `ring`)", ring.launch);
-    Some(Check::new(CheckId::Values, Status::Skip, summary))
 }
 
 /// Check `ring`; `None` when nothing is wrong so far and trials are still missing.

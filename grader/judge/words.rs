@@ -27,6 +27,11 @@ pub fn small(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value) { format!("{value:.6}") } else { format!("{value:.2e}") }
 }
 
+/// `rows 3 to 98`, or `row 3`.
+pub fn span(noun: &str, (from, to): (usize, usize)) -> String {
+    if from == to { format!("{noun} {from}") } else { format!("{noun}s {from} to {to}") }
+}
+
 /// `heat.cu:57`, or nothing known.
 pub fn place(place: Option<Place>) -> String {
     place.map_or_else(|| "heat.cu".to_owned(), |place| format!("heat.cu:{}", place.line))
@@ -68,8 +73,12 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::NeverWritten => format!("load of {target}, which no thread has written"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
         HazardKind::WriteWriteRace => format!("two threads write {target} with no barrier between them"),
-        HazardKind::SameValueRace => format!("two threads write the same value to {target} with no barrier between them"),
-        HazardKind::ReadWriteRace => format!("{access} {target} races with another thread's access: no barrier between them"),
+        HazardKind::SameValueRace => {
+            format!("two threads write the same value to {target} with no barrier between them")
+        }
+        HazardKind::ReadWriteRace => {
+            format!("{access} {target} races with another thread's access: no barrier between them")
+        }
         HazardKind::BarrierDivergence => "threads of one block wait at different barriers".to_owned(),
         HazardKind::BarrierAfterExit => "threads returned while others of their block wait at this barrier".to_owned(),
     };

@@ -1,7 +1,7 @@
 //! From judged things to the report's plain fields.
 
 use super::escape;
-use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Report, Real, SCHEMA};
+use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA};
 use crate::execute::Place;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -122,7 +122,7 @@ fn column(place: Place) -> Option<u32> {
 
 /// The report's view of the answer.
 pub fn answer(given: &Given) -> Answer {
-    Answer { rows: given.rows.iter().map(|row| escape::line(row)).collect(), ship: escape::line(&given.ship) }
+    Answer { rows: given.rows.iter().map(|row| escape::line(&row.text)).collect(), ship: escape::line(&given.ship) }
 }
 
 /// A launch in one line.
@@ -130,7 +130,8 @@ pub fn launch_words(launch: &Launch) -> String {
     let [x, y, z] = launch.block;
     let [columns, rows, layers] = launch.grid;
     let third = |number: u32| if number == 1 { String::new() } else { format!("x{number}") };
-    let shared = if launch.shared == 0 { String::new() } else { format!(", {} bytes of dynamic shared memory", launch.shared) };
+    let shared =
+        if launch.shared == 0 { String::new() } else { format!(", {} bytes of dynamic shared memory", launch.shared) };
     let source = match (launch.source, launch.line) {
         (LaunchSource::Directive, Some(line)) => format!("directive at heat.cu:{line}"),
         (LaunchSource::Directive, None) => "directive".to_owned(),

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::execute::HazardKind;
-use crate::report::Report;
+use crate::report::{Hazard, Report};
 use crate::submission::LaunchSource;
-use crate::verdict::{CheckId, Status, Verdict};
+use crate::verdict::{Check, CheckId, Status, Verdict};
 
 /// A verdict.json. What it leaves out is not compared.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -34,13 +34,52 @@ pub struct Expected {
     pub unsure: bool,
 }
 
-/// A hazard that the report must list.
+/// Something that the report must place.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedHazard {
-    pub kind: HazardKind,
+    pub kind: ExpectedKind,
     /// Line of heat.cu.
     pub line: Option<u32>,
+}
+
+/// What a fixture is about, as its author sees it: coarser than the engine's kinds.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpectedKind {
+    OutOfRange,
+    NeverWritten,
+    InputChanged,
+    Race,
+    Barrier,
+    /// Placed by check `memory`.
+    Crash,
+    /// Placed by check `values`.
+    Hang,
+}
+
+impl ExpectedKind {
+    fn covers(self, kind: HazardKind) -> bool {
+        match self {
+            Self::OutOfRange => kind == HazardKind::OutOfRange,
+            Self::NeverWritten => kind == HazardKind::NeverWritten,
+            Self::InputChanged => kind == HazardKind::InputWritten,
+            Self::Race => {
+                matches!(kind, HazardKind::WriteWriteRace | HazardKind::SameValueRace | HazardKind::ReadWriteRace)
+            }
+            Self::Barrier => matches!(kind, HazardKind::BarrierDivergence | HazardKind::BarrierAfterExit),
+            Self::Crash | Self::Hang => false,
+        }
+    }
+
+    /// The check whose place says where a launch ended.
+    fn placed_by(self) -> Option<CheckId> {
+        match self {
+            Self::Crash => Some(CheckId::Memory),
+            Self::Hang => Some(CheckId::Values),
+            _ => None,
+        }
+    }
 }
 
 impl Expected {
@@ -60,7 +99,8 @@ impl Expected {
         let mut found = vec![
             differs("verdict", &self.verdict, &report.verdict),
             self.failing_check.and_then(|id| not_failing(id, report)),
-            self.words_per_launch.and_then(|words| differs("words", &Some(words), &report.reads.as_ref().map(|r| r.words))),
+            self.words_per_launch
+                .and_then(|words| differs("words", &Some(words), &report.reads.as_ref().map(|r| r.words))),
             self.hazard.as_ref().and_then(|hazard| missing_hazard(hazard, report)),
             self.launch_source.and_then(|source| {
                 let launch = report.submission.as_ref().and_then(|submission| submission.launch.as_ref());
@@ -79,7 +119,7 @@ impl Expected {
             let exactly = exact && matches!(check.id, CheckId::Memory | CheckId::Race | CheckId::Portable);
             exactly || self.warns.contains(&check.id)
         });
-        let one = |check: &crate::verdict::Check| {
+        let one = |check: &Check| {
             let (expected, warns) = (self.warns.contains(&check.id), check.status == Status::Warn);
             (expected != warns).then(|| {
                 let word = if expected { "should warn" } else { "should not warn" };
@@ -103,11 +143,20 @@ fn not_failing(id: CheckId, report: &Report) -> Option<String> {
 }
 
 fn missing_hazard(expected: &ExpectedHazard, report: &Report) -> Option<String> {
-    let is_it = |hazard: &crate::report::Hazard| {
-        hazard.kind == expected.kind && expected.line.is_none_or(|line| hazard.line == Some(line))
+    let on_line = |line: Option<u32>| expected.line.is_none_or(|expected| line == Some(expected));
+    // A race has two sides, and which of them comes second is the schedule's choice.
+    let sides =
+        |hazard: &Hazard| on_line(hazard.line) || hazard.other.as_ref().is_some_and(|other| on_line(other.line));
+    let listed = report.hazards.iter().any(|hazard| expected.kind.covers(hazard.kind) && sides(hazard));
+    let placed = |check: &Check| {
+        expected.kind.placed_by() == Some(check.id)
+            && check.status == Status::Fail
+            && on_line(check.place.map(|at| at.line))
     };
-    let seen = || report.hazards.iter().map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0))).collect::<Vec<_>>().join(" ");
-    (!report.hazards.iter().any(is_it)).then(|| format!("no hazard {expected:?}; seen: {}", seen()))
+    let seen = || report.hazards.iter().map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0))).collect::<Vec<_>>();
+    let found = listed || report.checks.iter().any(placed);
+    (!found)
+        .then(|| format!("no {:?} at line {}; seen: {}", expected.kind, expected.line.unwrap_or(0), seen().join(" ")))
 }
 
 fn other_kernel(expected: &str, report: &Report) -> Option<String> {
@@ -124,10 +173,9 @@ fn mismatch_fields(expected: &Map<String, Value>, report: &Report) -> Vec<Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Check;
 
     const TEXT: &str = r#"{"about": "x", "verdict": "fail", "failing_check": "race",
-        "hazard": {"kind": "read_write_race", "line": 5}, "cuda": {"failing_check": "values", "hazard": null}}"#;
+        "hazard": {"kind": "race", "line": 5}, "cuda": {"failing_check": "values", "hazard": null}}"#;
 
     fn failing(id: CheckId) -> Report {
         Report::blank().with_checks(vec![Check::new(id, Status::Fail, "x")])

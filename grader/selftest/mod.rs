@@ -17,7 +17,7 @@ use crate::report::Report;
 
 mod expected;
 
-pub use expected::{Expected, ExpectedHazard};
+pub use expected::{Expected, ExpectedHazard, ExpectedKind};
 
 /// Grids of every grade: where a fixture's first mismatch lies must not be chance.
 const SEED: u64 = 1;
@@ -147,7 +147,11 @@ fn table(compared: &[Compared]) -> String {
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["fixture", "came to", "seconds", "agrees"]);
     for compared in compared {
-        let agrees = if compared.differences.is_empty() { "yes".to_owned() } else { format!("NO: {}", compared.differences.join("; ")) };
+        let agrees = if compared.differences.is_empty() {
+            "yes".to_owned()
+        } else {
+            format!("NO: {}", compared.differences.join("; "))
+        };
         table.add_row([compared.name.clone(), compared.came_to.clone(), format!("{:.1}", compared.seconds), agrees]);
     }
     format!("{table}\n")

@@ -33,10 +33,18 @@ fn help_and_version_are_no_errors() {
 
 #[test]
 fn with_report_dash_stdout_is_json_even_for_usage_errors() {
-    for words in [&["grade", "no/such/place", "--report", "-"][..], &["check", "--fast", "--report=-"], &["check", "--seed", "-3", "--report", "-"]] {
+    for words in [
+        &["grade", "no/such/place", "--report", "-"][..],
+        &["check", "--fast", "--report=-"],
+        &["check", "--seed", "-3", "--report", "-"],
+    ] {
         let output = heat_grader().args(words).assert().code(2).get_output().clone();
         let report = json(&output.stdout);
-        assert_eq!((report["verdict"].as_str(), report["exit_code"].as_u64()), (Some("ungraded"), Some(2)), "{words:?}");
+        assert_eq!(
+            (report["verdict"].as_str(), report["exit_code"].as_u64()),
+            (Some("ungraded"), Some(2)),
+            "{words:?}"
+        );
         assert!(report["error"].is_string() && !output.stderr.is_empty(), "{words:?}");
     }
 }
@@ -58,7 +66,14 @@ fn a_report_into_no_folder_is_told_before_anything_is_graded() {
 #[test]
 fn a_folder_without_heat_cu_fails_at_source() {
     let folder = tempfile::tempdir().unwrap();
-    let output = heat_grader().arg("check").arg(folder.path()).args(["--offline", "--report", "-"]).assert().code(1).get_output().clone();
+    let output = heat_grader()
+        .arg("check")
+        .arg(folder.path())
+        .args(["--offline", "--report", "-"])
+        .assert()
+        .code(1)
+        .get_output()
+        .clone();
     let report = json(&output.stdout);
     assert_eq!(report["failing_check"], "source");
     assert_eq!(report["checks"].as_array().map(Vec::len), Some(12));

@@ -35,7 +35,7 @@ fn a_fault_in_the_first_launch_is_found_at_the_first_size_and_stops_the_trials()
 fn one_step_too_few_is_wrong_everywhere() {
     let judgement = judged(&FakeEngine::new(step));
     let values = check(&judgement, CheckId::Values);
-    assert!(values.details[0].starts_with("324 of 324 interior cells are wrong"), "{values:?}");
+    assert!(values.details[0].starts_with("324 of 400 cells are wrong"), "{values:?}");
 
     fn step(grid: &heat_grader::grid::Grid, r: f32, _: u32) -> heat_grader::grid::Grid {
         fake::step(grid, r)
@@ -75,8 +75,8 @@ fn a_fault_of_a_late_launch_number_is_placed_from_the_beginning() {
     };
     let judgement = judged(&FakeEngine::new(late));
     let first = judgement.first_mismatch.clone().expect("a mismatch");
-    assert!(first.last_right < 61 && first.launch >= 61, "{first:?}");
-    assert!(first.launch - first.last_right <= 13, "narrowed: {first:?}");
+    assert_eq!((first.launch, first.last_right), (61, 60), "{first:?}");
+    assert_eq!((first.cell.row, first.cell.column, first.cell.got), (7, 7, 9.0));
     assert_eq!(letters(&judgement), "fpppps");
 }
 
@@ -85,8 +85,11 @@ fn a_drift_within_the_long_runs_tolerance_is_seen_by_the_spots() {
     // 3e-5 a launch: over the bound of one launch (4e-6), under that of the run (4e-4), undone by diffusion.
     let drift = |grid: &heat_grader::grid::Grid, r: f32, before: u32| {
         let next = two_steps(grid, r);
+        if before < 3 || grid.n() < 20 {
+            return next;
+        }
         let cell = next.at(9, 9) + 3e-5;
-        if before >= 3 { with_cell(&next, 9, 9, cell) } else { next }
+        with_cell(&next, 9, 9, cell)
     };
     let judgement = judged(&FakeEngine::new(drift));
     assert_eq!(check(&judgement, CheckId::Values).status, Status::Fail);
@@ -101,12 +104,12 @@ fn nan_fails_values() {
 }
 
 #[test]
-fn a_changed_ring_fails_ring_and_values_is_not_blamed_for_what_follows() {
+fn a_changed_ring_fails_ring_and_is_a_wrong_cell_as_well() {
     let judgement = judged(&FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 0, 4, 3.0)));
-    assert_eq!(letters(&judgement), "sfssss");
+    assert_eq!(letters(&judgement), "ffssss");
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.launch, first.cell.row, first.cell.column), (1, 0, 4));
-    assert!(check(&judgement, CheckId::Values).summary.contains("until launch 1 changed the ring"));
+    assert!(check(&judgement, CheckId::Values).details.iter().any(|detail| detail.contains("see `ring`")));
 }
 
 #[test]
@@ -116,7 +119,7 @@ fn the_least_change_of_the_ring_is_one() {
         let up = f32::from_bits(next.at(4, 0).to_bits() + 1);
         with_cell(&next, 4, 0, up)
     };
-    assert_eq!(check(&judged(&FakeEngine::new(nudge)), CheckId::Ring).status, Status::Fail);
+    assert_eq!(letters(&judged(&FakeEngine::new(nudge))), "sfssss");
 }
 
 /// Hazards of the watched trials, and the statuses that they come to.
@@ -176,7 +179,11 @@ fn faults_come_to_these_statuses() {
         (crash, "ssfsss", None),
         (RunFault::Hang { launch: 1, cpu_seconds: 10.0, place, actor: None }, "fsssss", None),
         (RunFault::Deadlock { launch: 1 }, "sssfss", None),
-        (RunFault::LaunchRefused { launch: 1, reason: "2048 threads a block".to_owned() }, "ssssss", Some(Status::Fail)),
+        (
+            RunFault::LaunchRefused { launch: 1, reason: "2048 threads a block".to_owned() },
+            "ssssss",
+            Some(Status::Fail),
+        ),
         (RunFault::CannotJudge { construct: "inline PTX".to_owned(), place }, "ssssss", None),
         (RunFault::WallLimit { launch: 1, wall_seconds: 60.0 }, "ssssss", None),
     ];

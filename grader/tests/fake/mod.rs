@@ -1,6 +1,5 @@
 //! An engine that needs no compiler: it computes the stencil itself, and a test says what goes wrong on the way.
 
-
 pub mod stations;
 
 use std::sync::Arc;
@@ -38,7 +37,10 @@ pub fn step(grid: &Grid, r: f32) -> Grid {
     let mut cells = grid.cells().to_vec();
     for row in 1..n - 1 {
         for column in 1..n - 1 {
-            let around = grid.at(row - 1, column) + grid.at(row + 1, column) + grid.at(row, column - 1) + grid.at(row, column + 1);
+            let around = grid.at(row - 1, column)
+                + grid.at(row + 1, column)
+                + grid.at(row, column - 1)
+                + grid.at(row, column + 1);
             let centre = grid.at(row, column);
             cells[row * n + column] = centre + r * (around - 4.0 * centre);
         }
@@ -88,9 +90,11 @@ impl Engine for FakeEngine {
 
     fn runner(&self, program: Program) -> anyhow::Result<Box<dyn Runner>> {
         Ok(match program {
-            Program::Reference => {
-                Box::new(FakeRunner { kernel: Arc::new(|grid, r, _| step(grid, r)), touch: Arc::new(|_, _| {}), runs: Arc::default() })
-            }
+            Program::Reference => Box::new(FakeRunner {
+                kernel: Arc::new(|grid, r, _| step(grid, r)),
+                touch: Arc::new(|_, _| {}),
+                runs: Arc::default(),
+            }),
             Program::Submission => {
                 Box::new(FakeRunner { kernel: self.kernel.clone(), touch: self.touch.clone(), runs: self.runs.clone() })
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::Engine;
 use heat_grader::grade::{Cuda, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with};
-use heat_grader::judge::answer::Given;
+use heat_grader::judge::answer::{Given, GivenRow};
 use heat_grader::judge::case::Program;
 use heat_grader::judge::plan::Scope;
 use heat_grader::report::{Diagnostic, Launch};
@@ -30,11 +30,16 @@ pub struct FakeStations {
 impl FakeStations {
     /// A file that reads, compiles and launches well, and the given engine.
     pub fn with(engine: FakeEngine) -> Self {
-        let answer = Given {
-            rows: vec!["heatTwoStep 1.000".to_owned(), "heatTwoStep 0.141 ms 0.50x".to_owned()],
-            ship: "When the grid is \u{1b}[31mlarge.".to_owned(),
+        let reads = GivenRow { text: "heatTwoStep 1.000".to_owned(), reads: Some(1.0), ..GivenRow::default() };
+        let time = GivenRow { text: "heatTwoStep 0.141 ms 0.50x".to_owned(), ms: Some(0.141), ..GivenRow::default() };
+        let answer = Given { rows: vec![reads, time], ship: "When the grid is \u{1b}[31mlarge.".to_owned() };
+        let launch = Launch {
+            block: [32, 8, 1],
+            grid: [64, 256, 1],
+            shared: 0,
+            source: LaunchSource::LaunchStatement,
+            line: Some(90),
         };
-        let launch = Launch { block: [32, 8, 1], grid: [64, 256, 1], shared: 0, source: LaunchSource::LaunchStatement, line: Some(90) };
         Self {
             read: Ok(Source {
                 path: "subs/ada".to_owned(),
