@@ -177,7 +177,8 @@ impl<'p> Interpreter<'p> {
     pub fn member_value(&mut self, object: &Value, member: &str) -> Option<Value> {
         let value = object.member(member)?.clone();
         let Data::Object { name, .. } = &object.data else { return Some(value) };
-        let declared = self.program.structs.get(name)?.members.iter().find(|declared| &*declared.name == member);
+        let members = self.program.structs.get(name).map(|found| &found.members);
+        let declared = members.and_then(|members| members.iter().find(|declared| &*declared.name == member));
         let Some(declared) = declared else { return Some(value) };
         let identity = Identity::Token(declared.name_at);
         Some(self.stands_for_n(&identity, &declared.kind).unwrap_or(value).from_name(identity))

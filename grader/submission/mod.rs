@@ -25,6 +25,9 @@ pub mod types;
 pub mod value;
 mod walk;
 
+#[cfg(test)]
+mod launch_tests;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;
