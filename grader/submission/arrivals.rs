@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use super::interpreter::Interpreter;
 use super::program::{Function, Program};
 use super::reach::{Reached, follow};
 use super::signature;
 use super::sites::{Node, Sites, Step};
 use super::tree::{Expression, ExpressionKind};
-use super::value::Identity;
+use super::types::{Base, Type};
+use super::value::{Identity, literal};
 
 /// One way to one launch.
 pub struct Arrival<'p> {
@@ -57,13 +59,18 @@ fn arrival<'p>(
 /// Template arguments with what was not written: defaults, and float or int for types.
 pub fn completed(program: &Program, function: &Function, mut written: Vec<String>) -> Option<Vec<String>> {
     let Some(parameters) = &function.template else { return Some(Vec::new()) };
-    for parameter in parameters.iter().skip(written.len()) {
-        let default = parameter.default_at.clone().map(|at| program.text.spelling(at));
-        let evaluated = parameter.default.as_ref().and_then(|value| {
-            super::interpreter::Interpreter::new(program).evaluate(value).as_integer()
-        });
-        let deduced = || parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
-        written.push(evaluated.map(|value| value.to_string()).or(default).or_else(deduced)?);
+    let mut interpreter = Interpreter::new(program);
+    for (place, parameter) in parameters.iter().enumerate() {
+        if written.len() <= place {
+            let default = parameter.default_at.clone().map(|at| program.text.spelling(at));
+            let value = parameter.default.as_ref().and_then(|value| interpreter.evaluate(value).as_integer());
+            let deduced = || parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
+            written.push(value.map(|value| value.to_string()).or(default).or_else(deduced)?);
+        }
+        let value = written.get(place).and_then(|text| literal(text));
+        if let (Some(name), Some(value)) = (&parameter.name, value) {
+            interpreter.declare(name.clone(), parameter.name_at, Type::of(Base::Auto), value);
+        }
     }
     Some(written)
 }

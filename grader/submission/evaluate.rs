@@ -231,9 +231,10 @@ impl Interpreter<'_> {
     }
 
     fn size_of_struct(&mut self, name: &str, depth: u32) -> Option<i128> {
-        if depth > 8 {
+        if depth > 8 || self.fuel == 0 {
             return None;
         }
+        self.spend(1);
         let program = self.program;
         let members = &program.structs.get(name.rsplit("::").next()?)?.members;
         let (mut size, mut alignment) = (0i128, 1i128);

@@ -26,6 +26,8 @@ pub struct Interpreter<'p> {
     globals: HashMap<usize, Value>,
     /// Globals whose initial value is being worked out.
     pending: Vec<usize>,
+    /// Structs whose members are being worked out.
+    building: Vec<Arc<str>>,
 }
 
 /// One call: its scopes, and what it belongs to.
@@ -60,6 +62,7 @@ impl<'p> Interpreter<'p> {
             total_fuel: TOTAL_FUEL,
             globals: HashMap::new(),
             pending: Vec::new(),
+            building: Vec::new(),
         }
     }
 
@@ -72,6 +75,10 @@ impl<'p> Interpreter<'p> {
     pub fn refuel(&mut self) {
         self.total_fuel = self.total_fuel.saturating_sub(STATEMENT_FUEL - self.fuel);
         self.fuel = STATEMENT_FUEL.min(self.total_fuel);
+    }
+
+    pub fn spend(&mut self, fuel: u32) {
+        self.fuel = self.fuel.saturating_sub(fuel);
     }
 
     /// An unknown value that shows `tokens` as they were written.
@@ -128,8 +135,14 @@ impl<'p> Interpreter<'p> {
         Some(value)
     }
 
-    /// The value of a name.
+    /// The value of a name; copying a large one costs more.
     pub fn read(&mut self, name: &Name, expression: &Expression) -> Value {
+        let value = self.read_name(name, expression);
+        self.spend(value.weight() / 4);
+        value
+    }
+
+    fn read_name(&mut self, name: &Name, expression: &Expression) -> Value {
         if let Some(value) = self.read_macro(name, expression) {
             return value;
         }
@@ -177,7 +190,8 @@ impl<'p> Interpreter<'p> {
     pub fn member_value(&mut self, object: &Value, member: &str) -> Option<Value> {
         let value = object.member(member)?.clone();
         let Data::Object { name, .. } = &object.data else { return Some(value) };
-        let declared = self.program.structs.get(name)?.members.iter().find(|declared| &*declared.name == member);
+        let members = self.program.structs.get(name).map(|found| &found.members);
+        let declared = members.and_then(|members| members.iter().find(|declared| &*declared.name == member));
         let Some(declared) = declared else { return Some(value) };
         let identity = Identity::Token(declared.name_at);
         Some(self.stands_for_n(&identity, &declared.kind).unwrap_or(value).from_name(identity))
@@ -356,10 +370,12 @@ impl<'p> Interpreter<'p> {
         }
         let program = self.program;
         let members = &program.structs.get(&path)?.members;
-        if self.nesting > NESTING {
+        if self.nesting > NESTING || self.fuel == 0 || self.building.contains(&path) {
             return None;
         }
+        self.spend(1);
         self.nesting += 1;
+        self.building.push(path.clone());
         let mut object = Vec::new();
         for member in members.iter().take(256) {
             let value = self.initial_value(member);
@@ -370,6 +386,7 @@ impl<'p> Interpreter<'p> {
         if !built {
             self.fill(members, &mut object, items);
         }
+        self.building.pop();
         self.nesting -= 1;
         Some(object)
     }

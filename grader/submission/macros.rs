@@ -98,8 +98,15 @@ impl Preprocessor {
         self.flush();
     }
 
-    fn finish(self) -> Preprocessed {
+    fn finish(mut self) -> Preprocessed {
+        let mut constants = std::mem::take(&mut self.result.constants);
+        for defined in constants.values_mut() {
+            let mut expander = Expander { macros: &self.macros, budget: &mut self.budget, keep_constants: true };
+            let body = expander.expand(unpainted(std::mem::take(&mut defined.body)), 0);
+            result_tokens(&mut defined.body, body);
+        }
         let mut result = self.result;
+        result.constants = constants;
         result.inactive = self.conditions.finish();
         result
     }
@@ -152,12 +159,27 @@ impl Preprocessor {
         super::conditions::holds(expanded)
     }
 
+    /// Whether a body is arithmetic over numbers: no type, no launch, no list, no statement, no string.
+    fn stands_for_a_number(&self, body: &[Token]) -> bool {
+        let is_number = |token: &Token| {
+            let constant = self.macros.get(&token.text).is_some_and(|known| known.constant);
+            token.kind == TokenKind::Number || token.is("sizeof") || constant
+        };
+        let starts_like_a_value = body.first().is_some_and(|first| {
+            first.kind == TokenKind::Number || matches!(&*first.text, "(" | "-" | "+" | "~" | "!") || is_value_name(first)
+        });
+        starts_like_a_value
+            && body.iter().any(is_number)
+            && body.iter().all(fits_arithmetic)
+            && !is_template_instance(body)
+    }
+
     fn define(&mut self, rest: &[Token]) {
         let Some(name) = rest.first().filter(|name| name.is_identifier()) else { return };
         let after = rest.get(1..).unwrap_or_default();
         let function_like = after.first().is_some_and(|token| token.is("(") && !token.spaced);
         let (parameters, body) = if function_like { parameters_of(after) } else { (None, after) };
-        let constant = parameters.is_none() && stands_for_a_number(body);
+        let constant = parameters.is_none() && self.stands_for_a_number(body);
         let defined = Macro { parameters, body: body.to_vec(), line: name.line, constant };
         if defined.constant {
             self.result.constants.insert(name.text.clone(), defined.clone());
@@ -194,15 +216,6 @@ fn parameters_of(tokens: &[Token]) -> (Option<Vec<Arc<str>>>, &[Token]) {
         parameters.push("__VA_ARGS__".into());
     }
     (Some(parameters), tokens.get(end + 1..).unwrap_or_default())
-}
-
-/// Whether a body is arithmetic with a number in it: no type, no launch, no list, no statement, no string.
-fn stands_for_a_number(body: &[Token]) -> bool {
-    let has_number = body.iter().any(|token| token.kind == TokenKind::Number || token.is("sizeof"));
-    let starts_like_a_value = body.first().is_some_and(|first| {
-        first.kind == TokenKind::Number || matches!(&*first.text, "(" | "-" | "+" | "~" | "!") || is_value_name(first)
-    });
-    has_number && starts_like_a_value && body.iter().all(fits_arithmetic) && !is_template_instance(body)
 }
 
 fn fits_arithmetic(token: &Token) -> bool {

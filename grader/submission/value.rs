@@ -93,6 +93,16 @@ impl Value {
         self
     }
 
+    /// How many values it is made of.
+    pub fn weight(&self) -> u32 {
+        let all = |parts: &mut dyn Iterator<Item = &Value>| parts.fold(1u32, |sum, part| sum.saturating_add(part.weight()));
+        match &self.data {
+            Data::Object { members, .. } => all(&mut members.iter().map(|member| &member.1)),
+            Data::List(items) => all(&mut items.iter().map(|item| &item.1)),
+            _ => 1,
+        }
+    }
+
     pub fn as_unknown(&self) -> Option<&Arc<Unknown>> {
         match &self.data {
             Data::Unknown(unknown) => Some(unknown),
