@@ -144,7 +144,10 @@ fn push_sentence(sentence: &mut String, line: &str) {
 fn is_template(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_whitespace() || ".-_*`|…?".contains(c));
     let bracketed = |open, close| bare.starts_with(open) && bare.ends_with(close);
-    bare.is_empty() || bracketed('<', '>') || bracketed('[', ']') || matches!(bare.to_ascii_lowercase().as_str(), "todo" | "tbd")
+    bare.is_empty()
+        || bracketed('<', '>')
+        || bracketed('[', ']')
+        || matches!(bare.to_ascii_lowercase().as_str(), "todo" | "tbd")
 }
 
 fn capped(text: &str) -> String {
@@ -169,7 +172,8 @@ fn row(line: &str, head: &str) -> Option<AnswerRow> {
 
 /// The first cell of a table, the text before a colon, or the words before the first number.
 fn split_label(text: &str) -> (&str, &str) {
-    if let Some((label, rest)) = text.split_once('|').or_else(|| text.split_once(": ")).or_else(|| text.split_once('=')) {
+    if let Some((label, rest)) = text.split_once('|').or_else(|| text.split_once(": ")).or_else(|| text.split_once('='))
+    {
         return (label, rest);
     }
     let first = number_starts(text).next().unwrap_or(text.len());
@@ -183,7 +187,8 @@ fn number_starts(text: &str) -> impl Iterator<Item = usize> {
         let is_digit = bytes.get(at).is_some_and(u8::is_ascii_digit);
         let point = bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
         let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b',' | 0x80..));
+        let inside =
+            before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b',' | 0x80..));
         (is_digit || point) && !inside
     })
 }
@@ -268,7 +273,9 @@ mod tests {
 
     #[test]
     fn rows_as_the_program_prints_them_are_read() {
-        let answer = of_file("rows:\nheatTwoStep               0.844\nheatTwoStep               0.014 ms    0.66x\nship: When it pays.\n");
+        let answer = of_file(
+            "rows:\nheatTwoStep               0.844\nheatTwoStep               0.014 ms    0.66x\nship: When it pays.\n",
+        );
         assert_eq!(answer.rows[0].reads_per_cell_step, Some(0.844));
         assert_eq!((answer.rows[1].ms_per_timestep, answer.rows[1].ratio), (Some(0.014), Some(0.66)));
         let answer = of_file("rows:\n| kernel | time (ms) | ratio |\n|--|--|--|\n| two | 0.3 | 1.1 |\n");

@@ -149,7 +149,13 @@ impl Interpreter<'_> {
         if before { new } else { old }
     }
 
-    fn assign(&mut self, operator: Option<Operator>, left: &Expression, right: &Expression, whole: &Expression) -> Value {
+    fn assign(
+        &mut self,
+        operator: Option<Operator>,
+        left: &Expression,
+        right: &Expression,
+        whole: &Expression,
+    ) -> Value {
         let right = self.evaluate(right);
         let value = match operator {
             None => right,

@@ -166,7 +166,9 @@ impl Preprocessor {
             token.kind == TokenKind::Number || token.is("sizeof") || constant
         };
         let starts_like_a_value = body.first().is_some_and(|first| {
-            first.kind == TokenKind::Number || matches!(&*first.text, "(" | "-" | "+" | "~" | "!") || is_value_name(first)
+            first.kind == TokenKind::Number
+                || matches!(&*first.text, "(" | "-" | "+" | "~" | "!")
+                || is_value_name(first)
         });
         starts_like_a_value
             && body.iter().any(is_number)
@@ -240,11 +242,23 @@ fn is_template_instance(body: &[Token]) -> bool {
 }
 
 const TYPE_WORDS: [&str; 14] = [
-    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t", "typename",
-    "dim3",
+    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t",
+    "typename", "dim3",
 ];
 const DECLARATION_WORDS: [&str; 14] = [
-    "const", "static", "inline", "extern", "constexpr", "alignas", "struct", "class", "return", "if", "for", "while", "do",
+    "const",
+    "static",
+    "inline",
+    "extern",
+    "constexpr",
+    "alignas",
+    "struct",
+    "class",
+    "return",
+    "if",
+    "for",
+    "while",
+    "do",
     "using",
 ];
 
@@ -395,7 +409,10 @@ impl Expander<'_> {
                 body.extend(items);
             } else if token.is("#") && found.parameters.is_some() {
                 place += 1;
-                body.push(Item { token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) }, painted: None });
+                body.push(Item {
+                    token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) },
+                    painted: None,
+                });
             } else {
                 body.push(Item { token: moved(token, at), painted: None });
             }
@@ -457,4 +474,41 @@ fn split_arguments(list: Vec<Item>, parameters: &[Arc<str>]) -> Vec<Vec<Item>> {
         arguments.push(Vec::new());
     }
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> String {
+        let tokens = preprocess(&lex(text)).tokens;
+        tokens.iter().map(|token| token.text.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn numbers_stay_names_and_everything_else_is_expanded() {
+        let text = "#define N 2048\n#define real float\n#define RESTRICT __restrict__\n#define SQ(x) ((x) * (x))\n\
+            #define BOUNDS __launch_bounds__(256)\n#define K k<32, 8>\nreal RESTRICT SQ(N) BOUNDS K";
+        assert_eq!(expanded(text), "float __restrict__ ( ( N ) * ( N ) ) __launch_bounds__ ( 256 ) k < 32 , 8 >");
+    }
+
+    #[test]
+    fn conditions_leave_in_what_the_host_pass_of_nvcc_sees() {
+        let text = "#ifdef __CUDACC__\na\n#else\nb\n#endif\n#if defined(__CUDA_ARCH__) || UNKNOWN > 3\nc\n#elif 1 + 1 == 2\nd\n#else\ne\n#endif\n\
+            #ifndef F\n#define F 1\nf\n#endif\n#if 0\n#if 1\ng\n#endif\n#else\nh\n#endif\n#undef F\n#ifdef F\ni\n#endif";
+        assert_eq!(expanded(text), "a d f h");
+        let inactive = preprocess(&lex(text)).inactive;
+        assert!(inactive.contains(&(3..5)), "{inactive:?}");
+    }
+
+    #[test]
+    fn arguments_pasting_and_variadic_macros_work_as_in_c() {
+        let text = "#define CAT(a, b) a##b\n#define RUN(k, ...) k<<<1, 2>>>(__VA_ARGS__)\n#define NAME k\nRUN(CAT(he, at), x, f(y, z)) NAME";
+        assert_eq!(expanded(text), "heat <<< 1 , 2 >>> ( x , f ( y , z ) ) k");
+    }
+
+    #[test]
+    fn a_macro_does_not_expand_itself() {
+        assert_eq!(expanded("#define f(x) f(x) + g\n#define g f(1)\nf(2)"), "f ( 2 ) + f ( 1 ) + g");
+    }
 }
