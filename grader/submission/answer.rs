@@ -56,7 +56,7 @@ pub fn find_answer(submission: &Submission) -> Option<Answer> {
     let mut blocks: Vec<(u32, Vec<&str>)> = Vec::new();
     for comment in &comments {
         let after = comment.line.saturating_add(comment.text.matches('\n').count() as u32 + 1);
-        let alone = submission.text.get(..comment.span.start).is_some_and(stands_first_in_its_line);
+        let alone = stands_first_in_its_line(&submission.text, comment.span.start);
         let lines = comment_lines(comment).map(|(_, text)| text);
         match blocks.last_mut().filter(|(next, _)| alone && *next == comment.line) {
             Some((next, block)) => {
@@ -71,9 +71,10 @@ pub fn find_answer(submission: &Submission) -> Option<Answer> {
     block.map(|(_, lines)| read(lines.iter().copied(), AnswerSource::Comment)).filter(has_something).or(from_file)
 }
 
-/// Whether nothing but white space stands between the last line end and the end of `before`.
-fn stands_first_in_its_line(before: &str) -> bool {
-    before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+/// Whether nothing but white space stands before `at` in its line.
+fn stands_first_in_its_line(text: &str, at: usize) -> bool {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    before.iter().rev().take_while(|byte| **byte != b'\n').take(200).all(u8::is_ascii_whitespace)
 }
 
 enum Part {

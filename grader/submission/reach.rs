@@ -37,7 +37,8 @@ pub fn follow(
     replaced: HashSet<Identity>,
     n: Option<u32>,
 ) -> Reached {
-    let mut interpreter = Interpreter { replaced, n, ..Interpreter::new(sites.program) };
+    let mut interpreter = Interpreter::new(sites.program);
+    (interpreter.replaced, interpreter.n) = (replaced, n);
     let fuel = interpreter.limit_fuel(sites.work.get());
     let mut reachable = true;
     for step in way {
