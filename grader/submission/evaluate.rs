@@ -179,7 +179,7 @@ impl Interpreter<'_> {
             Data::Integer { bits, signed, .. } => {
                 value.converted(&Type::of(Base::Integer { bits: *bits, signed: *signed, spelling: "" }))
             }
-            Data::Object { name, .. } if &**name == "dim3" => super::interpreter::to_dim3(value),
+            Data::Object { name, .. } if &**name == "dim3" => super::objects::to_dim3(value),
             _ => value,
         };
         *slot = value;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::Geometry;
-use super::interpreter::{Interpreter, to_dim3};
+use super::interpreter::Interpreter;
+use super::objects::to_dim3;
 use super::sites::{Enter, Sites, Step, call_details, callee_name};
 use super::tree::{Expression, ExpressionKind};
 use super::value::{Data, Identity, Unknown, Value};
