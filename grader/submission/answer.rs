@@ -55,8 +55,8 @@ pub fn find_answer(submission: &Submission) -> Option<Answer> {
     // Comments on lines in a row are one text.
     let mut blocks: Vec<(u32, Vec<&str>)> = Vec::new();
     for comment in &comments {
-        let after = comment.line.saturating_add(comment.text.matches('\n').count() as u32 + 1);
-        let alone = stands_first_in_its_line(&submission.text, comment.span.start);
+        let after = if comment.text.starts_with("//") { comment.line.saturating_add(1) } else { 0 };
+        let alone = comment.text.starts_with("//") && stands_first_in_its_line(&submission.text, comment.span.start);
         let lines = comment_lines(comment).map(|(_, text)| text);
         match blocks.last_mut().filter(|(next, _)| alone && *next == comment.line) {
             Some((next, block)) => {
@@ -129,7 +129,7 @@ fn push_sentence(sentence: &mut String, line: &str) {
     if ended || line.starts_with('#') || line.starts_with("grader:") {
         return;
     }
-    if line.is_empty() {
+    if !line.chars().any(char::is_alphanumeric) {
         if !sentence.trim().is_empty() {
             sentence.push('\n');
         }
@@ -287,6 +287,13 @@ mod tests {
     fn a_template_left_empty_is_missing() {
         let answer = of_file("rows:\n- reads: ...\n- time:\n| | |\nship: <one sentence>\n");
         assert_eq!((answer.rows.len(), answer.ship), (0, None));
+    }
+
+    #[test]
+    fn the_template_of_the_reference_left_empty_is_missing() {
+        let text = "/*\nrows:\n\nship:\n*/\n// =====\n\nint main() {}\n";
+        let answer = find_answer(&Submission::from_text("test", text));
+        assert!(answer.is_none_or(|answer| answer.rows.is_empty() && answer.ship.is_none()));
     }
 
     #[test]

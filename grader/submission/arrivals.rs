@@ -6,7 +6,7 @@ use super::interpreter::Interpreter;
 use super::program::{Function, Program};
 use super::reach::{Reached, follow};
 use super::signature;
-use super::sites::Sites;
+use super::sites::{Sites, callee_name};
 use super::tree::{Expression, ExpressionKind};
 use super::types::{Base, Type};
 use super::value::{Identity, literal};
@@ -78,10 +78,14 @@ pub fn spelt(program: &Program, launch: &Expression) -> String {
     };
     match &launch.kind {
         ExpressionKind::Launch(found) => spelling(&found.configuration.iter().take(3).collect::<Vec<_>>()),
-        ExpressionKind::Call(_, arguments) if arguments.len() == 6 => match arguments.as_slice() {
-            [_, grid, block, ..] => spelling(&[grid, block]),
-            _ => String::new(),
-        },
+        ExpressionKind::Call(callee, arguments) => {
+            let by_config = callee_name(callee).is_some_and(|name| name.starts_with("cudaLaunchKernelEx"));
+            match arguments.as_slice() {
+                [config, ..] if by_config => spelling(&[config]),
+                [_, grid, block, ..] => spelling(&[grid, block]),
+                _ => String::new(),
+            }
+        }
         _ => program.text.spelling(launch.at.clone()),
     }
 }

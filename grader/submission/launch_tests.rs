@@ -413,6 +413,14 @@ fn a_directive_wins_and_its_tile_is_never_taken_from_the_block() {
 }
 
 #[test]
+fn a_launch_is_quoted_as_written() {
+    let quoted = |statements: &str| launch(&main_with(statements)).expect("a launch").expression.unwrap_or_default();
+    assert_eq!(quoted("int n = 2; dim3 g(n), t; twoStep<<<g, dim3(t), 0, 0>>>(a, b, n, r);"), "g, dim3(t), 0");
+    assert_eq!(quoted("cudaLaunchConfig_t c{}; cudaLaunchKernelEx(&c, twoStep, a, b, 7, r);"), "&c");
+    assert_eq!(quoted("void* v[4]; cudaLaunchKernel((void*)twoStep, 2, 32, v, 0, 0);"), "2, 32");
+}
+
+#[test]
 fn without_directive_or_launch_the_default_holds() {
     let launch = launch(KERNEL).expect("a launch");
     assert_eq!(launch.source, LaunchSource::Default);
