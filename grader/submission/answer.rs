@@ -55,8 +55,8 @@ pub fn find_answer(submission: &Submission) -> Option<Answer> {
     // Comments on lines in a row are one text.
     let mut blocks: Vec<(u32, Vec<&str>)> = Vec::new();
     for comment in &comments {
-        let after = comment.line.saturating_add(comment.text.matches('\n').count() as u32 + 1);
-        let alone = submission.text.get(..comment.span.start).is_some_and(stands_first_in_its_line);
+        let after = if comment.text.starts_with("//") { comment.line.saturating_add(1) } else { 0 };
+        let alone = comment.text.starts_with("//") && stands_first_in_its_line(&submission.text, comment.span.start);
         let lines = comment_lines(comment).map(|(_, text)| text);
         match blocks.last_mut().filter(|(next, _)| alone && *next == comment.line) {
             Some((next, block)) => {
@@ -71,9 +71,10 @@ pub fn find_answer(submission: &Submission) -> Option<Answer> {
     block.map(|(_, lines)| read(lines.iter().copied(), AnswerSource::Comment)).filter(has_something).or(from_file)
 }
 
-/// Whether nothing but white space stands between the last line end and the end of `before`.
-fn stands_first_in_its_line(before: &str) -> bool {
-    before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+/// Whether nothing but white space stands before `at` in its line.
+fn stands_first_in_its_line(text: &str, at: usize) -> bool {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    before.iter().rev().take_while(|byte| **byte != b'\n').take(200).all(u8::is_ascii_whitespace)
 }
 
 enum Part {
@@ -128,7 +129,7 @@ fn push_sentence(sentence: &mut String, line: &str) {
     if ended || line.starts_with('#') || line.starts_with("grader:") {
         return;
     }
-    if line.is_empty() {
+    if !line.chars().any(char::is_alphanumeric) {
         if !sentence.trim().is_empty() {
             sentence.push('\n');
         }
@@ -144,7 +145,10 @@ fn push_sentence(sentence: &mut String, line: &str) {
 fn is_template(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_whitespace() || ".-_*`|…?".contains(c));
     let bracketed = |open, close| bare.starts_with(open) && bare.ends_with(close);
-    bare.is_empty() || bracketed('<', '>') || bracketed('[', ']') || matches!(bare.to_ascii_lowercase().as_str(), "todo" | "tbd")
+    bare.is_empty()
+        || bracketed('<', '>')
+        || bracketed('[', ']')
+        || matches!(bare.to_ascii_lowercase().as_str(), "todo" | "tbd")
 }
 
 fn capped(text: &str) -> String {
@@ -169,7 +173,8 @@ fn row(line: &str, head: &str) -> Option<AnswerRow> {
 
 /// The first cell of a table, the text before a colon, or the words before the first number.
 fn split_label(text: &str) -> (&str, &str) {
-    if let Some((label, rest)) = text.split_once('|').or_else(|| text.split_once(": ")).or_else(|| text.split_once('=')) {
+    if let Some((label, rest)) = text.split_once('|').or_else(|| text.split_once(": ")).or_else(|| text.split_once('='))
+    {
         return (label, rest);
     }
     let first = number_starts(text).next().unwrap_or(text.len());
@@ -183,7 +188,8 @@ fn number_starts(text: &str) -> impl Iterator<Item = usize> {
         let is_digit = bytes.get(at).is_some_and(u8::is_ascii_digit);
         let point = bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
         let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b',' | 0x80..));
+        let inside =
+            before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b',' | 0x80..));
         (is_digit || point) && !inside
     })
 }
@@ -268,7 +274,9 @@ mod tests {
 
     #[test]
     fn rows_as_the_program_prints_them_are_read() {
-        let answer = of_file("rows:\nheatTwoStep               0.844\nheatTwoStep               0.014 ms    0.66x\nship: When it pays.\n");
+        let answer = of_file(
+            "rows:\nheatTwoStep               0.844\nheatTwoStep               0.014 ms    0.66x\nship: When it pays.\n",
+        );
         assert_eq!(answer.rows[0].reads_per_cell_step, Some(0.844));
         assert_eq!((answer.rows[1].ms_per_timestep, answer.rows[1].ratio), (Some(0.014), Some(0.66)));
         let answer = of_file("rows:\n| kernel | time (ms) | ratio |\n|--|--|--|\n| two | 0.3 | 1.1 |\n");
@@ -279,6 +287,13 @@ mod tests {
     fn a_template_left_empty_is_missing() {
         let answer = of_file("rows:\n- reads: ...\n- time:\n| | |\nship: <one sentence>\n");
         assert_eq!((answer.rows.len(), answer.ship), (0, None));
+    }
+
+    #[test]
+    fn the_template_of_the_reference_left_empty_is_missing() {
+        let text = "/*\nrows:\n\nship:\n*/\n// =====\n\nint main() {}\n";
+        let answer = find_answer(&Submission::from_text("test", text));
+        assert!(answer.is_none_or(|answer| answer.rows.is_empty() && answer.ship.is_none()));
     }
 
     #[test]

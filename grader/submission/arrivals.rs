@@ -6,15 +6,16 @@ use super::interpreter::Interpreter;
 use super::program::{Function, Program};
 use super::reach::{Reached, follow};
 use super::signature;
-use super::sites::{Node, Sites, Step};
+use super::sites::{Sites, callee_name};
 use super::tree::{Expression, ExpressionKind};
 use super::types::{Base, Type};
 use super::value::{Identity, literal};
 
+/// Ways to launches of kernels that are looked at.
+const ARRIVALS: usize = 40;
+
 /// One way to one launch.
-pub struct Arrival<'p> {
-    pub launch: &'p Expression,
-    pub way: Vec<Step<'p>>,
+pub struct Arrival {
     /// Which launch and which of its ways, as [`Sites`] orders them.
     pub place: (usize, usize),
     /// Whether the conditions on the way hold when the program runs without arguments.
@@ -28,32 +29,26 @@ pub struct Arrival<'p> {
 }
 
 /// Every way to every launch of a kernel of the text.
-pub fn arrivals<'p>(program: &'p Program, sites: &Sites<'p>) -> Vec<Arrival<'p>> {
+pub fn arrivals(program: &Program, sites: &Sites<'_>) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
     for (index, node) in sites.launches.iter().enumerate() {
         for (way_index, way) in sites.ways(node).into_iter().enumerate() {
-            let reached = follow(program, &way, node.expression, HashSet::new(), None);
-            arrivals.extend(arrival(program, node, way, (index, way_index), reached));
+            let reached = follow(sites, &way, node.expression, HashSet::new(), None);
+            arrivals.extend(arrival(program, (index, way_index), reached));
         }
-        if arrivals.len() > 200 {
+        if arrivals.len() >= ARRIVALS {
             break;
         }
     }
     arrivals
 }
 
-fn arrival<'p>(
-    program: &'p Program,
-    node: &Node<'p>,
-    way: Vec<Step<'p>>,
-    place: (usize, usize),
-    reached: Reached,
-) -> Option<Arrival<'p>> {
+fn arrival(program: &Program, place: (usize, usize), reached: Reached) -> Option<Arrival> {
     let (kernel, written) = reached.kernel?;
     let function = program.functions.get(kernel).filter(|function| function.global)?;
     let arguments = completed(program, function, written.unwrap_or_default());
     let n = reached.n.map(|n| n.origin.into_iter().collect()).unwrap_or_default();
-    Some(Arrival { launch: node.expression, way, place, reachable: reached.reachable, kernel, arguments, n })
+    Some(Arrival { place, reachable: reached.reachable, kernel, arguments, n })
 }
 
 /// Template arguments with what was not written: defaults, and float or int for types.
@@ -83,10 +78,14 @@ pub fn spelt(program: &Program, launch: &Expression) -> String {
     };
     match &launch.kind {
         ExpressionKind::Launch(found) => spelling(&found.configuration.iter().take(3).collect::<Vec<_>>()),
-        ExpressionKind::Call(_, arguments) if arguments.len() == 6 => match arguments.as_slice() {
-            [_, grid, block, ..] => spelling(&[grid, block]),
-            _ => String::new(),
-        },
+        ExpressionKind::Call(callee, arguments) => {
+            let by_config = callee_name(callee).is_some_and(|name| name.starts_with("cudaLaunchKernelEx"));
+            match arguments.as_slice() {
+                [config, ..] if by_config => spelling(&[config]),
+                [_, grid, block, ..] => spelling(&[grid, block]),
+                _ => String::new(),
+            }
+        }
         _ => program.text.spelling(launch.at.clone()),
     }
 }

@@ -6,8 +6,7 @@ use super::interpreter::{Frame, Interpreter, NESTING};
 use super::program::{Function, TemplateParameter};
 use super::tree::{Expression, ExpressionKind, Lambda, Name, TemplateArgument};
 use super::types::{Base, Type};
-use super::value::{Data, Value, real};
-use super::walk;
+use super::value::{Data, Value};
 
 impl Interpreter<'_> {
     pub fn call(&mut self, callee: &Expression, arguments: &[Expression], whole: &Expression) -> Value {
@@ -36,15 +35,23 @@ impl Interpreter<'_> {
     /// The function with a body that a call with so many arguments means.
     fn callee(&self, path: &str, count: usize) -> Option<usize> {
         let program = self.program;
-        let takes = |function: &Function| function.parameters.as_ref().is_some_and(|parameters| {
-            let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
-            (least..=parameters.len()).contains(&count)
-        });
+        let takes = |function: &Function| {
+            function.parameters.as_ref().is_some_and(|parameters| {
+                let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
+                (least..=parameters.len()).contains(&count)
+            })
+        };
         let mut fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global && takes(f));
         fitting.next().map(|found| found.0)
     }
 
-    fn call_member(&mut self, object: &Expression, member: &Arc<str>, arguments: &[Expression], whole: &Expression) -> Value {
+    fn call_member(
+        &mut self,
+        object: &Expression,
+        member: &Arc<str>,
+        arguments: &[Expression],
+        whole: &Expression,
+    ) -> Value {
         let this = self.evaluate(object);
         if let (Data::List(items), "size") = (&this.data, &**member) {
             return Value::int(items.len() as i128);
@@ -157,7 +164,13 @@ impl Interpreter<'_> {
     }
 
     /// Gives arguments passed by reference or address, and the object, the values that the call left.
-    fn write_back(&mut self, function: &Function, frame: Option<Frame>, arguments: &[Expression], object: Option<&Expression>) {
+    fn write_back(
+        &mut self,
+        function: &Function,
+        frame: Option<Frame>,
+        arguments: &[Expression],
+        object: Option<&Expression>,
+    ) {
         let Some(mut frame) = frame else { return };
         let parameters = function.parameters.iter().flatten();
         for (parameter, argument) in parameters.zip(arguments).filter(|(p, _)| p.kind.is_out_parameter()) {
@@ -188,7 +201,9 @@ impl Interpreter<'_> {
             });
             function.name == *name && function.owner.as_ref() == Some(name) && function.body.is_some() && takes
         });
-        let Some((constructor, body)) = constructor.and_then(|f| f.body.as_ref().map(|body| (f, body))) else { return false };
+        let Some((constructor, body)) = constructor.and_then(|f| f.body.as_ref().map(|body| (f, body))) else {
+            return false;
+        };
         let this = Some(object.clone());
         self.frames.push(Frame { scopes: vec![Vec::new()], this, path: constructor.path.clone(), types: Vec::new() });
         self.bind_parameters(constructor, items.iter().map(|item| item.1.clone()).collect(), true);
@@ -244,72 +259,6 @@ impl Interpreter<'_> {
             self.bind(parameter, value);
         }
     }
-
-    fn call_library(&mut self, name: &str, arguments: &[Expression], whole: &Expression) -> Value {
-        if name == "swap" {
-            return self.swap(arguments);
-        }
-        let values: Vec<Value> = match name {
-            "make_pair" | "move" | "forward" | "size" | "make_uint3" | "make_int2" | "make_uint2" | "make_int3" => {
-                arguments.iter().map(|argument| self.evaluate(argument)).collect()
-            }
-            _ if MATHEMATICS.contains(&name) => arguments.iter().map(|argument| self.evaluate(argument)).collect(),
-            _ => return self.call_unknown(name, arguments, whole),
-        };
-        if let Some(unknown) = values.iter().find_map(Value::as_unknown).filter(|_| MATHEMATICS.contains(&name)) {
-            return Data::Unknown(unknown.clone()).into();
-        }
-        let list = || values.iter().map(|value| (None, value.clone())).collect();
-        let result = match name {
-            "make_pair" => self.object(&"pair".into(), list()),
-            "make_uint3" | "make_int3" => self.object(&"uint3".into(), list()),
-            "make_int2" | "make_uint2" => self.object(&"int2".into(), list()),
-            "move" | "forward" => values.into_iter().next(),
-            "size" => match values.first().map(|value| &value.data) {
-                Some(Data::List(items)) => Some(Value::int(items.len() as i128)),
-                _ => None,
-            },
-            _ => mathematics(name, &values),
-        };
-        result.unwrap_or_else(|| self.call_unknown(name, arguments, whole))
-    }
-
-    fn swap(&mut self, arguments: &[Expression]) -> Value {
-        if let [left, right] = arguments {
-            let (left_value, right_value) = (self.evaluate(left), self.evaluate(right));
-            self.store(left, right_value);
-            self.store(right, left_value);
-        }
-        Value::int(0)
-    }
-
-    /// A function that the text does not define: its result is unknown, and what it takes by address.
-    fn call_unknown(&mut self, name: &str, arguments: &[Expression], whole: &Expression) -> Value {
-        let why = reason(name);
-        for argument in arguments {
-            if matches!(argument.kind, ExpressionKind::Unary('&', _)) || why.starts_with("depends on the device") {
-                let is_place = walk::root(argument).is_some() && !matches!(argument.kind, ExpressionKind::Cast(..));
-                if is_place {
-                    self.forget_place(argument, why);
-                }
-            } else {
-                self.evaluate(argument);
-            }
-        }
-        self.unknown(whole, why)
-    }
-}
-
-fn reason(name: &str) -> &'static str {
-    if name.starts_with("cudaOccupancy") || name.starts_with("cudaGetDevice") || name.starts_with("cudaDevice") {
-        "depends on the device"
-    } else if name.starts_with("cudaFunc") {
-        "depends on the compiled kernel"
-    } else if matches!(name, "atoi" | "atol" | "strtol" | "strtoul" | "stoi" | "stoul" | "getenv" | "sscanf" | "scanf") {
-        "depends on the command line or environment"
-    } else {
-        "is not known from the text"
-    }
 }
 
 /// The type that a template's parameter must have for the arguments to fit.
@@ -324,62 +273,4 @@ fn deduced(function: &Function, parameter: &TemplateParameter, values: &[Value])
         Data::Float { .. } => Some(Type::of(Base::Double)),
         _ => None,
     }
-}
-
-const MATHEMATICS: [&str; 32] = [
-    "min", "max", "umin", "umax", "fmin", "fmax", "fminf", "fmaxf", "clamp", "abs", "fabs", "fabsf", "ceil", "ceilf", "floor",
-    "floorf", "round", "roundf", "lround", "lroundf", "trunc", "truncf", "sqrt", "sqrtf", "pow", "powf", "log2", "log2f",
-    "ceil_div", "div_up", "exp2", "exp2f",
-];
-
-fn mathematics(name: &str, values: &[Value]) -> Option<Value> {
-    let (first, second) = (values.first()?, values.get(1));
-    let numbers: Option<Vec<f64>> = values.iter().map(Value::as_float).collect();
-    let numbers = numbers?;
-    let pick = |order: std::cmp::Ordering| {
-        let second = second?;
-        let less = first.as_float()?.partial_cmp(&second.as_float()?) == Some(order);
-        Some(if less { first.clone() } else { second.clone() })
-    };
-    let all_single = values.iter().all(|value| matches!(value.data, Data::Float { single: true, .. }));
-    let single = name.ends_with('f') || all_single;
-    let number = *numbers.first()?;
-    Some(real(
-        match name {
-            "min" | "umin" | "fmin" | "fminf" => return pick(std::cmp::Ordering::Less),
-            "max" | "umax" | "fmax" | "fmaxf" => return pick(std::cmp::Ordering::Greater),
-            "clamp" => return clamp(values),
-            "ceil_div" | "div_up" => return ceil_div(first.as_integer()?, second?.as_integer()?),
-            "abs" if first.as_integer().is_some() => return Some(Value::int(first.as_integer()?.abs())),
-            "lround" | "lroundf" => return Some(Value::integer(number.round() as i128, &super::types::known_base("int64_t")?)),
-            "abs" | "fabs" | "fabsf" => number.abs(),
-            "ceil" | "ceilf" => number.ceil(),
-            "floor" | "floorf" => number.floor(),
-            "round" | "roundf" => number.round(),
-            "trunc" | "truncf" => number.trunc(),
-            "sqrt" | "sqrtf" => number.sqrt(),
-            "log2" | "log2f" => number.log2(),
-            "exp2" | "exp2f" => number.exp2(),
-            _ => number.powf(*numbers.get(1)?),
-        },
-        single,
-    ))
-}
-
-fn clamp(values: &[Value]) -> Option<Value> {
-    let [value, low, high] = values else { return None };
-    let number = value.as_float()?;
-    let picked = if number < low.as_float()? {
-        low
-    } else if high.as_float()? < number {
-        high
-    } else {
-        value
-    };
-    Some(picked.clone())
-}
-
-fn ceil_div(left: i128, right: i128) -> Option<Value> {
-    let sum = left.checked_add(right)?.checked_sub(1)?;
-    Some(Value::int(sum.checked_div(right)?))
 }

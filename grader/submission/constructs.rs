@@ -59,11 +59,13 @@ fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str
 
 fn is_texture_fetch(word: &str) -> bool {
     let dimensions = |rest: &str| rest.starts_with(['1', '2', '3', 'C']);
-    word.strip_prefix("tex").is_some_and(dimensions) && word.len() <= 24 && word.contains('D') || word.starts_with("texCubemap")
+    word.strip_prefix("tex").is_some_and(dimensions) && word.len() <= 24 && word.contains('D')
+        || word.starts_with("texCubemap")
 }
 
 fn is_surface_access(word: &str) -> bool {
-    word.strip_prefix("surf").is_some_and(|rest| rest.starts_with(['1', '2', '3']) && (rest.contains("read") || rest.contains("write")))
+    word.strip_prefix("surf")
+        .is_some_and(|rest| rest.starts_with(['1', '2', '3']) && (rest.contains("read") || rest.contains("write")))
 }
 
 /// Bodies of functions that only the host runs: no kernel, and none of the words that put a function on the device.

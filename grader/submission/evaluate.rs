@@ -149,7 +149,13 @@ impl Interpreter<'_> {
         if before { new } else { old }
     }
 
-    fn assign(&mut self, operator: Option<Operator>, left: &Expression, right: &Expression, whole: &Expression) -> Value {
+    fn assign(
+        &mut self,
+        operator: Option<Operator>,
+        left: &Expression,
+        right: &Expression,
+        whole: &Expression,
+    ) -> Value {
         let right = self.evaluate(right);
         let value = match operator {
             None => right,
@@ -173,7 +179,7 @@ impl Interpreter<'_> {
             Data::Integer { bits, signed, .. } => {
                 value.converted(&Type::of(Base::Integer { bits: *bits, signed: *signed, spelling: "" }))
             }
-            Data::Object { name, .. } if &**name == "dim3" => super::interpreter::to_dim3(value),
+            Data::Object { name, .. } if &**name == "dim3" => super::objects::to_dim3(value),
             _ => value,
         };
         *slot = value;

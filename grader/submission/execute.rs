@@ -20,7 +20,7 @@ pub enum Flow {
 }
 
 /// Why a variable is unknown after what could not be followed.
-const LOOP: &str = "changes from one turn of a loop to the next";
+pub const LOOP: &str = "changes from one turn of a loop to the next";
 const BRANCH: &str = "depends on a condition that is not known from the text";
 
 impl Interpreter<'_> {
@@ -49,7 +49,9 @@ impl Interpreter<'_> {
             StatementKind::Expression(value) => {
                 self.evaluate(value);
             }
-            StatementKind::Declare(declarators) => declarators.iter().for_each(|declared| self.declare_variable(declared)),
+            StatementKind::Declare(declarators) => {
+                declarators.iter().for_each(|declared| self.declare_variable(declared))
+            }
             StatementKind::Bind(names, value) => self.bind_names(names, value),
             StatementKind::Block(statements) => {
                 self.open_scope();
@@ -97,7 +99,7 @@ impl Interpreter<'_> {
         Flow::On
     }
 
-    fn declare_variable(&mut self, declared: &Declarator) {
+    pub fn declare_variable(&mut self, declared: &Declarator) {
         let value = self.initial_value(declared);
         let kind = self.resolved(&declared.kind);
         self.declare(declared.name.clone(), declared.name_at, kind, value);
@@ -137,7 +139,13 @@ impl Interpreter<'_> {
     }
 
     fn turns(&mut self, statement: &Statement) -> Flow {
-        let StatementKind::Loop { before, condition, step, body, test_first } = &statement.kind else { return Flow::On };
+        let StatementKind::Loop { before, condition, step, body, test_first } = &statement.kind else {
+            return Flow::On;
+        };
+        if !self.matters(statement) {
+            self.forget(&[statement], LOOP);
+            return Flow::On;
+        }
         if let Some(before) = before {
             self.execute(before);
         }
@@ -165,6 +173,22 @@ impl Interpreter<'_> {
         }
         self.forget(&[statement], LOOP);
         Flow::On
+    }
+
+    /// Whether a loop can change a value that is known, or return; filling an array that nobody knows does not.
+    fn matters(&mut self, statement: &Statement) -> bool {
+        let mut assigned = Assigned { interpreter: self, places: Vec::new(), returns: false };
+        walk::statement(statement, &mut assigned);
+        let (places, returns) = (assigned.places, assigned.returns);
+        self.spend(1 + places.len() as u32);
+        let own = |interpreter: &mut Self, place: &Expression| {
+            let Some(name) = walk::root(place) else { return false };
+            match interpreter.slot(&name.path) {
+                Some(slot) => !matches!(slot.value.data, Data::Unknown(_)),
+                None => interpreter.place(place).is_some_and(|value| !matches!(value.data, Data::Unknown(_))),
+            }
+        };
+        returns || places.into_iter().any(|place| own(self, place))
     }
 
     fn each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement) -> Flow {
@@ -208,7 +232,7 @@ impl Interpreter<'_> {
 
     /// Makes unknown whatever the statements assign to.
     pub fn forget(&mut self, statements: &[&Statement], why: &'static str) {
-        let mut assigned = Assigned { interpreter: self, places: Vec::new() };
+        let mut assigned = Assigned { interpreter: self, places: Vec::new(), returns: false };
         for statement in statements {
             walk::statement(statement, &mut assigned);
         }
@@ -227,111 +251,21 @@ impl Interpreter<'_> {
             *value = unknown;
         }
     }
-
-    /// Follows a body to the token `target`; false when what is known says that it never gets there.
-    pub fn run_to(&mut self, statement: &Statement, target: usize) -> bool {
-        self.refuel();
-        match &statement.kind {
-            StatementKind::Block(statements) => {
-                self.open_scope();
-                self.run_to_one_of(statements, target)
-            }
-            StatementKind::If { before, condition, then, otherwise } => {
-                self.open_scope();
-                let reached = self.run_to_one_of(before, target);
-                if condition.at.contains(&target) || before.iter().any(|inner| inner.at.contains(&target)) {
-                    return reached;
-                }
-                let holds = self.evaluate(condition).truth();
-                match otherwise.as_deref().filter(|otherwise| otherwise.at.contains(&target)) {
-                    Some(otherwise) => self.run_to(otherwise, target) && holds != Some(true),
-                    None => self.run_to(then, target) && holds != Some(false),
-                }
-            }
-            StatementKind::Loop { .. } => self.run_into_loop(statement, target),
-            StatementKind::ForEach { name, name_at, range, body } => self.run_into_each(name, *name_at, range, body, target),
-            StatementKind::Switch { condition, body } => self.run_into_switch(condition, body, target),
-            StatementKind::Declare(declarators) => {
-                // `auto a = 1, b = run(a);`
-                let before = declarators.iter().take_while(|declared| declared.name_at < target);
-                let before: Vec<_> = before.collect();
-                let all_but_last = before.len().saturating_sub(1);
-                before.into_iter().take(all_but_last).for_each(|declared| self.declare_variable(declared));
-                true
-            }
-            _ => true,
-        }
-    }
-
-    fn run_to_one_of(&mut self, statements: &[Statement], target: usize) -> bool {
-        for statement in statements {
-            if statement.at.contains(&target) {
-                return self.run_to(statement, target);
-            }
-            self.refuel();
-            self.execute(statement);
-        }
-        true
-    }
-
-    fn run_into_loop(&mut self, statement: &Statement, target: usize) -> bool {
-        let StatementKind::Loop { before, condition, body, test_first, .. } = &statement.kind else { return true };
-        self.open_scope();
-        if let Some(before) = before {
-            if before.at.contains(&target) {
-                return self.run_to(before, target);
-            }
-            self.execute(before);
-        }
-        let enters = match condition {
-            Some(condition) if *test_first => self.evaluate(condition).truth() != Some(false),
-            _ => true,
-        };
-        self.forget(&[statement], LOOP);
-        if body.at.contains(&target) { self.run_to(body, target) && enters } else { true }
-    }
-
-    fn run_into_each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement, target: usize) -> bool {
-        if range.at.contains(&target) {
-            return true;
-        }
-        self.open_scope();
-        let items = match self.evaluate(range).data {
-            Data::List(items) => items,
-            _ => Vec::new(),
-        };
-        let only = items.into_iter().next().filter(|_| matches!(&range.kind, ExpressionKind::Braces(list) if list.len() == 1));
-        let value = match only {
-            Some((_, value)) => value,
-            None => Value::unknown(name.to_string(), self.program.text.line(name_at), LOOP),
-        };
-        self.forget(&[body], LOOP);
-        self.declare(name.clone(), name_at, Type::of(Base::Auto), value);
-        self.run_to(body, target)
-    }
-
-    fn run_into_switch(&mut self, condition: &Expression, body: &Statement, target: usize) -> bool {
-        let StatementKind::Block(statements) = &body.kind else { return self.run_to(body, target) };
-        let value = self.evaluate(condition).as_integer();
-        self.open_scope();
-        let place = statements.iter().position(|statement| statement.at.contains(&target)).unwrap_or(0);
-        let label = statements.iter().take(place + 1).rposition(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(0);
-        let case = match statements.get(label).map(|statement| &statement.kind) {
-            Some(StatementKind::Case(Some(case))) => self.evaluate(case).as_integer(),
-            _ => None,
-        };
-        let reached = value.is_none() || case.is_none() || value == case;
-        self.run_to_one_of(statements.get(label..).unwrap_or_default(), target) && reached
-    }
 }
 
 /// Collects what a statement assigns to.
 struct Assigned<'a, 'i, 'p> {
     interpreter: &'a Interpreter<'i>,
     places: Vec<&'p Expression>,
+    /// Whether it may return from the function.
+    returns: bool,
 }
 
 impl<'p> Visitor<'p> for Assigned<'_, '_, 'p> {
+    fn statement(&mut self, statement: &'p Statement) {
+        self.returns |= matches!(statement.kind, StatementKind::Return(_));
+    }
+
     fn enter(&mut self, expression: &'p Expression) {
         match &expression.kind {
             ExpressionKind::Assign(_, place, _) | ExpressionKind::Step { place, .. } => self.places.push(place),

@@ -30,7 +30,9 @@ fn differs(folder: &Path, expected: &Expected) -> Option<String> {
     }
     match find_launch(&program, &kernel) {
         // A launch that no device can make is found here and refused by the engine.
-        Ok(launch) if failing == "launch" && expected.launch_source.is_none() => Some(format!("found {:?} {:?}", launch.source, launch.geometry(2048))),
+        Ok(launch) if failing == "launch" && expected.launch_source.is_none() => {
+            Some(format!("found {:?} {:?}", launch.source, launch.geometry(2048)))
+        }
         Ok(launch) => {
             let wrong = expected.launch_source.is_some_and(|source| source != launch.source);
             let geometry = launch.geometry(2048);
@@ -49,7 +51,9 @@ fn every_fixture_has_the_kernel_and_launch_that_it_says() {
         let folders = std::fs::read_dir(Path::new(&root).join(half)).into_iter().flatten().flatten();
         for folder in folders.map(|entry| entry.path()) {
             let verdict = std::fs::read_to_string(folder.join("verdict.json"));
-            let Some(expected) = verdict.ok().and_then(|text| serde_json::from_str::<Expected>(&text).ok()) else { continue };
+            let Some(expected) = verdict.ok().and_then(|text| serde_json::from_str::<Expected>(&text).ok()) else {
+                continue;
+            };
             wrong.extend(differs(&folder, &expected).map(|found| format!("{}: {found}", folder.display())));
         }
     }

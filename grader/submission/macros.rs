@@ -10,16 +10,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::conditions::Conditions;
+use super::expansion::{Expander, result_tokens, unpainted};
 use super::lexer::{Lexed, Token, TokenKind, lex};
 
 /// Steps of macro expansion that one text may take; what comes after them stays as written.
 const EXPANSION_STEPS: usize = 2_000_000;
-/// Macros within macros, and arguments within arguments, that are followed.
-const NESTING: usize = 48;
-/// Parameters of a macro that is expanded, and characters of a name that `##` makes.
-const PARAMETERS: usize = 64;
-const PASTED_LENGTH: usize = 256;
-
 /// What was there before the first line.
 const PREDEFINED: &str = "#define __CUDACC__ 1\n#define __NVCC__ 1\n#define __CUDACC_VER_MAJOR__ 13\n\
     #define __CUDACC_VER_MINOR__ 0\n#define CUDART_VERSION 13000\n#define CUDA_VERSION 13000\n#define __cplusplus 201703L\n\
@@ -166,7 +161,9 @@ impl Preprocessor {
             token.kind == TokenKind::Number || token.is("sizeof") || constant
         };
         let starts_like_a_value = body.first().is_some_and(|first| {
-            first.kind == TokenKind::Number || matches!(&*first.text, "(" | "-" | "+" | "~" | "!") || is_value_name(first)
+            first.kind == TokenKind::Number
+                || matches!(&*first.text, "(" | "-" | "+" | "~" | "!")
+                || is_value_name(first)
         });
         starts_like_a_value
             && body.iter().any(is_number)
@@ -240,221 +237,59 @@ fn is_template_instance(body: &[Token]) -> bool {
 }
 
 const TYPE_WORDS: [&str; 14] = [
-    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t", "typename",
-    "dim3",
+    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t",
+    "typename", "dim3",
 ];
 const DECLARATION_WORDS: [&str; 14] = [
-    "const", "static", "inline", "extern", "constexpr", "alignas", "struct", "class", "return", "if", "for", "while", "do",
+    "const",
+    "static",
+    "inline",
+    "extern",
+    "constexpr",
+    "alignas",
+    "struct",
+    "class",
+    "return",
+    "if",
+    "for",
+    "while",
+    "do",
     "using",
 ];
 
-/// The macros that a token came out of and may not be expanded by again.
-struct Paint {
-    name: Arc<str>,
-    depth: usize,
-    under: Painted,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-type Painted = Option<Arc<Paint>>;
-
-#[derive(Clone)]
-struct Item {
-    token: Token,
-    painted: Painted,
-}
-
-impl Item {
-    fn painted_with(&self, name: &str) -> bool {
-        let mut paint = self.painted.as_ref();
-        while let Some(layer) = paint {
-            if &*layer.name == name || layer.depth >= NESTING {
-                return true;
-            }
-            paint = layer.under.as_ref();
-        }
-        false
-    }
-}
-
-fn unpainted(tokens: Vec<Token>) -> Vec<Item> {
-    tokens.into_iter().map(|token| Item { token, painted: None }).collect()
-}
-
-fn result_tokens(into: &mut Vec<Token>, items: Vec<Item>) {
-    into.extend(items.into_iter().map(|item| item.token));
-}
-
-/// Macro expansion by hide sets, as the C standard has it.
-struct Expander<'a> {
-    macros: &'a HashMap<Arc<str>, Macro>,
-    budget: &'a mut usize,
-    keep_constants: bool,
-}
-
-impl Expander<'_> {
-    fn expand(&mut self, input: Vec<Item>, nesting: usize) -> Vec<Item> {
-        let mut waiting = input;
-        waiting.reverse();
-        let mut output = Vec::new();
-        while let Some(item) = waiting.pop() {
-            match self.replacement(&item, &mut waiting, nesting) {
-                Some(replacement) => waiting.extend(replacement.into_iter().rev()),
-                None => output.push(item),
-            }
-        }
-        output
+    fn expanded(text: &str) -> String {
+        let tokens = preprocess(&lex(text)).tokens;
+        tokens.iter().map(|token| token.text.to_string()).collect::<Vec<_>>().join(" ")
     }
 
-    /// What stands in the place of `item` and of the arguments after it.
-    fn replacement(&mut self, item: &Item, waiting: &mut Vec<Item>, nesting: usize) -> Option<Vec<Item>> {
-        if !item.token.is_identifier() || *self.budget == 0 {
-            return None;
-        }
-        let macros = self.macros;
-        let found = macros.get(&item.token.text)?;
-        if item.painted_with(&item.token.text) || (self.keep_constants && found.constant) {
-            return None;
-        }
-        let arguments = match &found.parameters {
-            Some(parameters) => self.arguments(waiting, parameters)?,
-            None => Vec::new(),
-        };
-        let body = self.substitute(found, arguments, &item.token, nesting);
-        self.spend(body.len() + 1);
-        let depth = item.painted.as_ref().map_or(1, |paint| paint.depth + 1);
-        let paint = |under| Some(Arc::new(Paint { name: item.token.text.clone(), depth, under }));
-        let common = paint(item.painted.clone());
-        Some(
-            body.into_iter()
-                .map(|Item { token, painted }| {
-                    let painted = if painted.is_none() { common.clone() } else { paint(painted) };
-                    Item { token, painted }
-                })
-                .collect(),
-        )
+    #[test]
+    fn numbers_stay_names_and_everything_else_is_expanded() {
+        let text = "#define N 2048\n#define real float\n#define RESTRICT __restrict__\n#define SQ(x) ((x) * (x))\n\
+            #define BOUNDS __launch_bounds__(256)\n#define K k<32, 8>\nreal RESTRICT SQ(N) BOUNDS K";
+        assert_eq!(expanded(text), "float __restrict__ ( ( N ) * ( N ) ) __launch_bounds__ ( 256 ) k < 32 , 8 >");
     }
 
-    fn spend(&mut self, steps: usize) {
-        *self.budget = self.budget.saturating_sub(steps);
+    #[test]
+    fn conditions_leave_in_what_the_host_pass_of_nvcc_sees() {
+        let text = "#ifdef __CUDACC__\na\n#else\nb\n#endif\n#if defined(__CUDA_ARCH__) || UNKNOWN > 3\nc\n#elif 1 + 1 == 2\nd\n#else\ne\n#endif\n\
+            #ifndef F\n#define F 1\nf\n#endif\n#if 0\n#if 1\ng\n#endif\n#else\nh\n#endif\n#undef F\n#ifdef F\ni\n#endif";
+        assert_eq!(expanded(text), "a d f h");
+        let inactive = preprocess(&lex(text)).inactive;
+        assert!(inactive.contains(&(3..5)), "{inactive:?}");
     }
 
-    /// Takes `( ... )` off the waiting tokens and splits it; nothing is taken when there is no such list.
-    fn arguments(&mut self, waiting: &mut Vec<Item>, parameters: &[Arc<str>]) -> Option<Vec<Vec<Item>>> {
-        waiting.last().filter(|next| next.token.is("(") && parameters.len() <= PARAMETERS)?;
-        let mut depth = 0usize;
-        let mut length = 0;
-        for item in waiting.iter().rev() {
-            length += 1;
-            match &*item.token.text {
-                "(" => depth += 1,
-                ")" => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-        self.spend(length);
-        if depth != 0 {
-            return None;
-        }
-        let mut list = waiting.split_off(waiting.len() - length);
-        list.reverse();
-        Some(split_arguments(list, parameters))
+    #[test]
+    fn arguments_pasting_and_variadic_macros_work_as_in_c() {
+        let text = "#define CAT(a, b) a##b\n#define RUN(k, ...) k<<<1, 2>>>(__VA_ARGS__)\n#define NAME k\nRUN(CAT(he, at), x, f(y, z)) NAME";
+        assert_eq!(expanded(text), "heat <<< 1 , 2 >>> ( x , f ( y , z ) ) k");
     }
 
-    fn substitute(&mut self, found: &Macro, arguments: Vec<Vec<Item>>, at: &Token, nesting: usize) -> Vec<Item> {
-        let parameters = found.parameters.as_deref().unwrap_or_default();
-        let index_of = |token: &Token| parameters.iter().position(|name| *name == token.text);
-        let mut expanded: Vec<Option<Vec<Item>>> = vec![None; arguments.len()];
-        let mut body: Vec<Item> = Vec::new();
-        let mut place = 0;
-        while let Some(token) = found.body.get(place).filter(|_| *self.budget > 0) {
-            place += 1;
-            let next = found.body.get(place);
-            if token.is("##") && place > 1 {
-                let raw = next.map(|next| match index_of(next).and_then(|index| arguments.get(index)) {
-                    Some(argument) => argument.clone(),
-                    None => vec![Item { token: moved(next, at), painted: None }],
-                });
-                place += 1;
-                paste(&mut body, raw.unwrap_or_default());
-            } else if let Some(argument) = index_of(token).and_then(|index| arguments.get(index)) {
-                let index = index_of(token).unwrap_or_default();
-                let raw = nesting >= NESTING || next.is_some_and(|next| next.is("##"));
-                let items = if raw {
-                    argument.clone()
-                } else {
-                    let known = expanded.get(index).cloned().flatten();
-                    known.unwrap_or_else(|| self.expand(argument.clone(), nesting + 1))
-                };
-                self.spend(items.len());
-                if let Some(slot) = expanded.get_mut(index).filter(|_| !raw) {
-                    *slot = Some(items.clone());
-                }
-                body.extend(items);
-            } else if token.is("#") && found.parameters.is_some() {
-                place += 1;
-                body.push(Item { token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) }, painted: None });
-            } else {
-                body.push(Item { token: moved(token, at), painted: None });
-            }
-        }
-        body
+    #[test]
+    fn a_macro_does_not_expand_itself() {
+        assert_eq!(expanded("#define f(x) f(x) + g\n#define g f(y)\nf(2)"), "f ( 2 ) + f ( y )");
     }
-}
-
-/// A token of a macro's body, standing where the macro is used.
-fn moved(token: &Token, at: &Token) -> Token {
-    Token {
-        kind: token.kind,
-        text: token.text.clone(),
-        line: at.line,
-        column: at.column,
-        span: at.span.clone(),
-        spaced: token.spaced,
-        starts_line: false,
-        directive: false,
-    }
-}
-
-fn paste(body: &mut Vec<Item>, mut right: Vec<Item>) {
-    if right.is_empty() {
-        return;
-    }
-    let first = right.remove(0);
-    match body.last_mut() {
-        Some(last) if last.token.text.len() + first.token.text.len() > PASTED_LENGTH => {}
-        Some(last) => {
-            let text = format!("{}{}", last.token.text, first.token.text);
-            last.token.text = text.into();
-        }
-        None => body.push(first),
-    }
-    body.extend(right);
-}
-
-fn split_arguments(list: Vec<Item>, parameters: &[Arc<str>]) -> Vec<Vec<Item>> {
-    let variadic = parameters.last().is_some_and(|last| &**last == "__VA_ARGS__");
-    let mut arguments: Vec<Vec<Item>> = vec![Vec::new()];
-    let mut depth = 0usize;
-    let inner = list.len().saturating_sub(1);
-    for item in list.into_iter().take(inner).skip(1) {
-        match &*item.token.text {
-            "(" => depth += 1,
-            ")" => depth = depth.saturating_sub(1),
-            "," if depth == 0 && !(variadic && arguments.len() >= parameters.len()) => {
-                arguments.push(Vec::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = arguments.last_mut() {
-            last.push(item);
-        }
-    }
-    while arguments.len() < parameters.len() {
-        arguments.push(Vec::new());
-    }
-    arguments
 }

@@ -102,7 +102,7 @@ impl Program {
         let left_in = |line: u32| !preprocessed.inactive.iter().any(|lines| lines.contains(&line));
         let comments = lexed.comments.iter().filter(|comment| left_in(comment.line)).cloned().collect();
         let text = Text::new(preprocessed.tokens);
-        let names = super::scan::names(&text);
+        let names = super::scan_names::names(&text);
         let constants = constants(&preprocessed.constants, &names);
         let mut program = Self { text: Text::default(), names, constants, comments, ..Self::default() };
         super::scan::scan(&text, &mut program);

@@ -3,65 +3,20 @@
 use std::sync::Arc;
 
 use super::lexer::{Token, TokenKind};
-use super::parser::{Names, Parser, Text};
-use super::program::{Function, Program, TemplateParameter, Variable};
-use super::tree::{Declarator, Expression, Initial, Parameter, Statement, StatementKind};
+use super::parser::{Parser, Text};
+use super::program::{Program, TemplateParameter, Variable};
+use super::tree::{Declarator, Initial};
 use super::types::{Base, INT, Type};
-
-/// Names that the text declares as types or templates, guessed from the words before them.
-pub fn names(text: &Text) -> Names {
-    let mut names = Names::default();
-    for (at, token) in text.tokens.iter().enumerate().filter(|(_, token)| token.is_identifier()) {
-        match &*token.text {
-            "struct" | "class" | "union" | "enum" | "typename" | "using" => {
-                let next = text.tokens.get(at + 1).filter(|next| next.is_identifier());
-                let class = next.is_some_and(|next| next.is("class") || next.is("struct"));
-                let name = if class { text.tokens.get(at + 2) } else { next };
-                let alias = !token.is("using") || text.is(at + 2, "=");
-                if let Some(name) = name.filter(|name| alias && name.is_identifier()) {
-                    names.types.insert(name.text.clone());
-                }
-            }
-            "typedef" => {
-                let rest = text.tokens.get(at..).unwrap_or_default();
-                let end = rest.iter().take(400).position(|token| token.is(";")).unwrap_or(0);
-                if let Some(name) = end.checked_sub(1).and_then(|last| rest.get(last)).filter(|name| name.is_identifier()) {
-                    names.types.insert(name.text.clone());
-                }
-            }
-            "template" => names.templates.extend(template_name(text, &names, at)),
-            _ => {}
-        }
-    }
-    names
-}
-
-/// The name that a `template <...>` declares.
-fn template_name(text: &Text, names: &Names, at: usize) -> Option<Arc<str>> {
-    let parser = Parser::new(text, names, at + 1, text.tokens.len());
-    let after = parser.after_angles(at + 1).filter(|_| text.is(at + 1, "<"))?;
-    let mut at = after;
-    while at < after + 60 {
-        let token = text.tokens.get(at)?;
-        let opens = text.is(at + 1, "(");
-        match &*token.text {
-            "struct" | "class" => return text.tokens.get(at + 1).map(|name| name.text.clone()),
-            "{" | ";" => return None,
-            "=" => return text.tokens.get(at.checked_sub(1)?).map(|name| name.text.clone()),
-            word if opens && (word.starts_with("__") || matches!(word, "alignas" | "decltype")) => at = text.partner(at + 1),
-            _ if opens && token.is_identifier() => return Some(token.text.clone()),
-            _ => {}
-        }
-        at += 1;
-    }
-    None
-}
 
 /// Fills `program` with the declarations of `text`.
 pub fn scan(text: &Text, program: &mut Program) {
     let names = program.names.clone();
-    let mut scanner =
-        Scanner { parser: Parser::new(text, &names, 0, text.tokens.len()), program, scopes: Vec::new(), template: None };
+    let mut scanner = Scanner {
+        parser: Parser::new(text, &names, 0, text.tokens.len()),
+        program,
+        scopes: Vec::new(),
+        template: None,
+    };
     while scanner.parser.at < scanner.parser.end {
         let before = scanner.parser.at;
         scanner.declaration();
@@ -71,19 +26,19 @@ pub fn scan(text: &Text, program: &mut Program) {
     }
 }
 
-struct Scope {
+pub struct Scope {
     /// Its name; empty for `extern "C"` and unnamed namespaces.
-    name: Arc<str>,
+    pub name: Arc<str>,
     /// Whether it is a struct rather than a namespace.
-    is_struct: bool,
+    pub is_struct: bool,
     /// Its closing brace.
     end: usize,
 }
 
-struct Scanner<'a, 'p> {
-    parser: Parser<'a>,
-    program: &'p mut Program,
-    scopes: Vec<Scope>,
+pub struct Scanner<'a, 'p> {
+    pub parser: Parser<'a>,
+    pub program: &'p mut Program,
+    pub scopes: Vec<Scope>,
     /// The template list before the declaration that comes next.
     template: Option<Vec<TemplateParameter>>,
 }
@@ -256,7 +211,8 @@ impl Scanner<'_, '_> {
                 (last, offset) = (value, 0);
             }
             let initial = last.clone().map(Initial::Value);
-            let declarator = Declarator { name: enumerator, name_at, kind: Type::of(INT), dimensions: Vec::new(), initial };
+            let declarator =
+                Declarator { name: enumerator, name_at, kind: Type::of(INT), dimensions: Vec::new(), initial };
             let scope = name.as_deref().filter(|_| scoped);
             self.variable(declarator, scope, offset);
             offset += 1;
@@ -269,12 +225,14 @@ impl Scanner<'_, '_> {
         if !matches!(self.parser.token().map(|token| &*token.text), Some("struct" | "class" | "union")) {
             return false;
         }
-        let stops = |at: &usize| self.parser.text.tokens.get(*at).is_some_and(|t| matches!(&*t.text, "{" | ";" | "=" | ")"));
+        let stops =
+            |at: &usize| self.parser.text.tokens.get(*at).is_some_and(|t| matches!(&*t.text, "{" | ";" | "=" | ")"));
         let stop = (self.parser.at..self.parser.end).take(60).find(stops);
         let function = (self.parser.at..stop.unwrap_or(0)).any(|at| {
-            self.parser.text.is(at, "(") && !at.checked_sub(1).is_some_and(|before| {
-                self.parser.text.is(before, "alignas") || self.parser.text.is(before, "__align__")
-            })
+            self.parser.text.is(at, "(")
+                && !at.checked_sub(1).is_some_and(|before| {
+                    self.parser.text.is(before, "alignas") || self.parser.text.is(before, "__align__")
+                })
         });
         stop.is_some_and(|at| self.parser.text.is(at, "{")) && !function
     }
@@ -293,7 +251,7 @@ impl Scanner<'_, '_> {
         self.enter(name, true);
     }
 
-    fn skip_declaration(&mut self) {
+    pub fn skip_declaration(&mut self) {
         self.template = None;
         while let Some(token) = self.parser.token() {
             match &*token.text {
@@ -335,7 +293,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    fn variables(&mut self, declarators: Vec<Declarator>, is_static: bool) {
+    pub fn variables(&mut self, declarators: Vec<Declarator>, is_static: bool) {
         let owner = self.scopes.last().filter(|scope| scope.is_struct && !is_static).map(|scope| scope.name.clone());
         for declarator in declarators {
             match owner.as_ref().and_then(|owner| self.program.structs.get_mut(owner)) {
@@ -357,190 +315,8 @@ impl Scanner<'_, '_> {
     }
 
     /// `a::b::`, or nothing at all.
-    fn scope_path(&self) -> String {
+    pub fn scope_path(&self) -> String {
         let named = self.scopes.iter().filter(|scope| !scope.name.is_empty());
         named.take(16).map(|scope| format!("{}::", scope.name)).collect()
     }
-
-    /// What stands before a function's body, if a function stands here.
-    fn function_head(&mut self) -> Option<Head> {
-        let begin = self.parser.at;
-        let mut global = false;
-        let mut at = begin;
-        let open = loop {
-            let token = self.parser.text.tokens.get(at).filter(|_| at < self.parser.end && at < begin + 200)?;
-            match &*token.text {
-                "__global__" => global = true,
-                ";" | "=" | "{" | "}" | "operator" | "<<<" => return None,
-                "[" => at = self.parser.text.partner(at),
-                "<" => at = self.parser.after_angles(at)?.checked_sub(1)?,
-                "(" if self.is_attribute_group(at) => at = self.parser.text.partner(at),
-                "(" => break at,
-                _ => {}
-            }
-            at += 1;
-        };
-        let (name_at, specialised) = self.name_before(open)?;
-        let close = self.parser.text.partner(open);
-        if close >= self.parser.end || name_at < begin {
-            return None;
-        }
-        self.parser.at = open;
-        let parameters = self.parser.between(Parser::parameters);
-        self.parser.at = close + 1;
-        let owner = self.written_owner(name_at);
-        Some(Head { name_at, open, global, parameters, owner, specialised })
-    }
-
-    fn is_attribute_group(&self, open: usize) -> bool {
-        let before = open.checked_sub(1).and_then(|at| self.parser.text.tokens.get(at));
-        before.is_some_and(|word| {
-            matches!(&*word.text, "alignas" | "decltype" | "explicit" | "requires")
-                || word.text.starts_with("__") && !self.parser.text.is(self.parser.text.partner(open) + 1, "{")
-        })
-    }
-
-    /// The identifier before a parameter list, template arguments of a specialisation skipped.
-    fn name_before(&self, open: usize) -> Option<(usize, bool)> {
-        let last = open.checked_sub(1)?;
-        let is_name = |at: usize| self.parser.text.tokens.get(at).is_some_and(Token::is_identifier);
-        if is_name(last) {
-            return Some((last, false));
-        }
-        if !self.parser.text.is(last, ">") {
-            return None;
-        }
-        let from = last.saturating_sub(40);
-        let angle = (from..last).rev().find(|&at| self.parser.after_angles(at) == Some(open) && self.parser.text.is(at, "<"))?;
-        angle.checked_sub(1).filter(|&at| is_name(at)).map(|at| (at, true))
-    }
-
-    /// `Solver` of `void Solver::step()`.
-    fn written_owner(&self, name_at: usize) -> Option<Arc<str>> {
-        let qualified = name_at.checked_sub(1).is_some_and(|at| self.parser.text.is(at, "::"));
-        let owner = name_at.checked_sub(2).and_then(|at| self.parser.text.tokens.get(at))?;
-        (qualified && owner.is_identifier()).then(|| owner.text.clone())
-    }
-
-    fn function(&mut self, head: Head, template: Option<Vec<TemplateParameter>>) {
-        let begin = head.open;
-        let member_initials = self.after_parameters();
-        let body_at = self.parser.at;
-        let body = if self.parser.is("{") {
-            let statements = self.parser.between(|parser| Some(parser.statements())).unwrap_or_default();
-            if self.parser.at <= body_at {
-                self.skip_declaration();
-            }
-            Some(Statement { kind: StatementKind::Block(statements), at: body_at..self.parser.at })
-        } else {
-            None
-        };
-        if body.is_none() && !head.global && self.is_rather_a_variable(&head) {
-            self.declared_with_arguments(&head, begin);
-            return;
-        }
-        if body.is_none() {
-            self.skip_declaration();
-        }
-        self.add_function(head, template, member_initials, body);
-    }
-
-    fn add_function(
-        &mut self,
-        head: Head,
-        template: Option<Vec<TemplateParameter>>,
-        member_initials: Vec<(Arc<str>, Vec<Expression>)>,
-        body: Option<Statement>,
-    ) {
-        let Some(token) = self.parser.text.tokens.get(head.name_at) else { return };
-        let scope = self.scopes.last().filter(|scope| scope.is_struct).map(|scope| scope.name.clone());
-        let mut path = self.scope_path();
-        if let Some(owner) = &head.owner {
-            path.push_str(owner);
-            path.push_str("::");
-        }
-        path.push_str(&token.text);
-        let specialisation = head.specialised || template.as_ref().is_some_and(Vec::is_empty);
-        let owner = scope.or(head.owner).filter(|owner| self.program.structs.contains_key(owner));
-        self.program.functions.push(Function {
-            name: token.text.clone(),
-            path: path.into(),
-            owner,
-            template,
-            parameters: head.parameters,
-            member_initials,
-            body,
-            global: head.global,
-            specialisation,
-            at: head.name_at,
-            line: token.line,
-        });
-    }
-
-    /// Goes past `const noexcept -> int` and a constructor's list, which it returns.
-    fn after_parameters(&mut self) -> Vec<(Arc<str>, Vec<Expression>)> {
-        let mut initials = Vec::new();
-        while let Some(token) = self.parser.token() {
-            match &*token.text {
-                "{" | ";" | "=" | "," | "}" => break,
-                ":" => {
-                    self.parser.at += 1;
-                    self.member_initials(&mut initials);
-                }
-                "(" | "[" => self.parser.skip_group(),
-                _ => self.parser.at += 1,
-            }
-        }
-        initials
-    }
-
-    fn member_initials(&mut self, initials: &mut Vec<(Arc<str>, Vec<Expression>)>) {
-        while let Some(name) = self.parser.name(|_, _| true) {
-            if !self.parser.is("(") && !self.parser.is("{") {
-                return;
-            }
-            let values = self.parser.between(|parser| parser.list(Parser::assignment));
-            initials.push((name.path, values.unwrap_or_default()));
-            if !self.parser.take(",") {
-                return;
-            }
-        }
-    }
-
-    /// `dim3 block(BX, BY);` reads like a function's declaration, but for BX being no type.
-    fn is_rather_a_variable(&self, head: &Head) -> bool {
-        let Some(parameters) = &head.parameters else { return true };
-        parameters.iter().any(|parameter| {
-            let value = matches!(&parameter.kind.base, Base::Named(name)
-                if &**name != "dim3" && &**name != "..." && !name.contains("::") && !self.program.names.types.contains(name));
-            parameter.name.is_none() && value && parameter.kind.pointers.is_empty() && !parameter.kind.reference
-        })
-    }
-
-    fn declared_with_arguments(&mut self, head: &Head, open: usize) {
-        let dim3 = head.name_at.checked_sub(1).is_some_and(|at| self.parser.text.is(at, "dim3"));
-        let token = self.parser.text.tokens.get(head.name_at);
-        self.parser.at = open;
-        let values = self.parser.between(|parser| parser.list(Parser::assignment));
-        if let (Some(token), Some(values)) = (token, values) {
-            let base = if dim3 { Base::Named("dim3".into()) } else { Base::Auto };
-            let initial = Some(Initial::Arguments(values.into_iter().map(|value| (None, value)).collect()));
-            let (name, name_at) = (token.text.clone(), head.name_at);
-            let declarator = Declarator { name, name_at, kind: Type::of(base), dimensions: Vec::new(), initial };
-            self.variables(vec![declarator], false);
-        }
-        self.skip_declaration();
-    }
-}
-
-/// What stands before a function's body.
-struct Head {
-    name_at: usize,
-    /// The bracket that opens its parameters.
-    open: usize,
-    global: bool,
-    parameters: Option<Vec<Parameter>>,
-    /// The struct or namespace written before its name.
-    owner: Option<Arc<str>>,
-    specialised: bool,
 }

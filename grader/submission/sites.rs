@@ -12,10 +12,12 @@ use super::tree::{Declarator, Expression, ExpressionKind, Initial, Lambda, Templ
 use super::walk::{self, Visitor};
 
 /// Ways to one launch, and calls on a way, that are looked at.
-const WAYS: usize = 48;
+const WAYS: usize = 24;
 const CALLS: usize = 10;
 /// Functions and lambdas entered in search of the ways to one launch.
 const SEARCHED: u32 = 4000;
+/// Nodes evaluated for all ways together.
+const WORK: u32 = 6_000_000;
 
 /// A launch or call, and where it stands.
 #[derive(Clone)]
@@ -46,7 +48,7 @@ pub enum Enter<'p> {
 
 /// The launches of a program and the calls that lead there.
 pub struct Sites<'p> {
-    program: &'p Program,
+    pub program: &'p Program,
     /// `<<<...>>>`, cudaLaunchKernel and cudaLaunchKernelEx, in the order of the text.
     pub launches: Vec<Node<'p>>,
     /// Calls by the last part of the callee's name.
@@ -55,6 +57,8 @@ pub struct Sites<'p> {
     lambda_names: HashMap<usize, Arc<str>>,
     /// What is left of [`SEARCHED`].
     search: Cell<u32>,
+    /// What is left of [`WORK`].
+    pub work: Cell<u32>,
 }
 
 impl<'p> Sites<'p> {
@@ -65,6 +69,7 @@ impl<'p> Sites<'p> {
             calls: HashMap::new(),
             lambda_names: HashMap::new(),
             search: Cell::new(0),
+            work: Cell::new(WORK),
         };
         for (index, function) in program.functions.iter().enumerate() {
             if let Some(body) = &function.body {
@@ -142,7 +147,8 @@ impl<'p> Sites<'p> {
         }
         visited.push(index);
         let mut ways = Vec::new();
-        let callers: Vec<&Node<'p>> = self.callers(function).filter(|caller| !visited.contains(&caller.function)).collect();
+        let callers: Vec<&Node<'p>> =
+            self.callers(function).filter(|caller| !visited.contains(&caller.function)).collect();
         for caller in callers {
             for mut way in self.ways_to(caller, caller.expression.at.start, visited) {
                 way.push(Step { enter: Enter::Call { function, call: caller.expression }, target });
@@ -207,7 +213,9 @@ impl<'p> Visitor<'p> for Finder<'_, 'p> {
             ExpressionKind::Launch(_) => self.sites.launches.push(node()),
             ExpressionKind::Lambda(_) => self.lambdas.push(expression),
             ExpressionKind::Call(callee, _) => match callee_name(callee) {
-                Some("cudaLaunchKernel" | "cudaLaunchCooperativeKernel" | "cudaLaunchKernelEx" | "cudaLaunchKernelExC") => {
+                Some(
+                    "cudaLaunchKernel" | "cudaLaunchCooperativeKernel" | "cudaLaunchKernelEx" | "cudaLaunchKernelExC",
+                ) => {
                     self.sites.launches.push(node());
                 }
                 Some(name) => self.sites.calls.entry(name).or_default().push(node()),

@@ -325,7 +325,7 @@ mod tests {
     fn an_unreadable_file_is_the_submissions_fault() {
         let folder = folder_with(&[("heat.cu", b"int a;")]);
         let heat = folder.path().join("heat.cu");
-        fs::set_permissions(&heat, fs::Permissions::from_mode(0)).expect("permissions");
+        fs::set_permissions(&heat, fs::Permissions::from_mode(0o0)).expect("permissions");
         if File::open(&heat).is_err() {
             assert!(matches!(fault(folder.path()), SourceFault::Unreadable { .. }));
         }
