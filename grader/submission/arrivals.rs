@@ -2,17 +2,20 @@
 
 use std::collections::HashSet;
 
+use super::interpreter::Interpreter;
 use super::program::{Function, Program};
 use super::reach::{Reached, follow};
 use super::signature;
-use super::sites::{Node, Sites, Step};
+use super::sites::Sites;
 use super::tree::{Expression, ExpressionKind};
-use super::value::Identity;
+use super::types::{Base, Type};
+use super::value::{Identity, literal};
+
+/// Ways to launches of kernels that are looked at.
+const ARRIVALS: usize = 40;
 
 /// One way to one launch.
-pub struct Arrival<'p> {
-    pub launch: &'p Expression,
-    pub way: Vec<Step<'p>>,
+pub struct Arrival {
     /// Which launch and which of its ways, as [`Sites`] orders them.
     pub place: (usize, usize),
     /// Whether the conditions on the way hold when the program runs without arguments.
@@ -26,44 +29,43 @@ pub struct Arrival<'p> {
 }
 
 /// Every way to every launch of a kernel of the text.
-pub fn arrivals<'p>(program: &'p Program, sites: &Sites<'p>) -> Vec<Arrival<'p>> {
+pub fn arrivals(program: &Program, sites: &Sites<'_>) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
     for (index, node) in sites.launches.iter().enumerate() {
         for (way_index, way) in sites.ways(node).into_iter().enumerate() {
-            let reached = follow(program, &way, node.expression, HashSet::new(), None);
-            arrivals.extend(arrival(program, node, way, (index, way_index), reached));
+            let reached = follow(sites, &way, node.expression, HashSet::new(), None);
+            arrivals.extend(arrival(program, (index, way_index), reached));
         }
-        if arrivals.len() > 200 {
+        if arrivals.len() >= ARRIVALS {
             break;
         }
     }
     arrivals
 }
 
-fn arrival<'p>(
-    program: &'p Program,
-    node: &Node<'p>,
-    way: Vec<Step<'p>>,
-    place: (usize, usize),
-    reached: Reached,
-) -> Option<Arrival<'p>> {
+fn arrival(program: &Program, place: (usize, usize), reached: Reached) -> Option<Arrival> {
     let (kernel, written) = reached.kernel?;
     let function = program.functions.get(kernel).filter(|function| function.global)?;
     let arguments = completed(program, function, written.unwrap_or_default());
     let n = reached.n.map(|n| n.origin.into_iter().collect()).unwrap_or_default();
-    Some(Arrival { launch: node.expression, way, place, reachable: reached.reachable, kernel, arguments, n })
+    Some(Arrival { place, reachable: reached.reachable, kernel, arguments, n })
 }
 
 /// Template arguments with what was not written: defaults, and float or int for types.
 pub fn completed(program: &Program, function: &Function, mut written: Vec<String>) -> Option<Vec<String>> {
     let Some(parameters) = &function.template else { return Some(Vec::new()) };
-    for parameter in parameters.iter().skip(written.len()) {
-        let default = parameter.default_at.clone().map(|at| program.text.spelling(at));
-        let evaluated = parameter.default.as_ref().and_then(|value| {
-            super::interpreter::Interpreter::new(program).evaluate(value).as_integer()
-        });
-        let deduced = || parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
-        written.push(evaluated.map(|value| value.to_string()).or(default).or_else(deduced)?);
+    let mut interpreter = Interpreter::new(program);
+    for (place, parameter) in parameters.iter().enumerate() {
+        if written.len() <= place {
+            let default = parameter.default_at.clone().map(|at| program.text.spelling(at));
+            let value = parameter.default.as_ref().and_then(|value| interpreter.evaluate(value).as_integer());
+            let deduced = || parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
+            written.push(value.map(|value| value.to_string()).or(default).or_else(deduced)?);
+        }
+        let value = written.get(place).and_then(|text| literal(text));
+        if let (Some(name), Some(value)) = (&parameter.name, value) {
+            interpreter.declare(name.clone(), parameter.name_at, Type::of(Base::Auto), value);
+        }
     }
     Some(written)
 }

@@ -36,15 +36,23 @@ impl Interpreter<'_> {
     /// The function with a body that a call with so many arguments means.
     fn callee(&self, path: &str, count: usize) -> Option<usize> {
         let program = self.program;
-        let takes = |function: &Function| function.parameters.as_ref().is_some_and(|parameters| {
-            let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
-            (least..=parameters.len()).contains(&count)
-        });
+        let takes = |function: &Function| {
+            function.parameters.as_ref().is_some_and(|parameters| {
+                let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
+                (least..=parameters.len()).contains(&count)
+            })
+        };
         let mut fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global && takes(f));
         fitting.next().map(|found| found.0)
     }
 
-    fn call_member(&mut self, object: &Expression, member: &Arc<str>, arguments: &[Expression], whole: &Expression) -> Value {
+    fn call_member(
+        &mut self,
+        object: &Expression,
+        member: &Arc<str>,
+        arguments: &[Expression],
+        whole: &Expression,
+    ) -> Value {
         let this = self.evaluate(object);
         if let (Data::List(items), "size") = (&this.data, &**member) {
             return Value::int(items.len() as i128);
@@ -157,7 +165,13 @@ impl Interpreter<'_> {
     }
 
     /// Gives arguments passed by reference or address, and the object, the values that the call left.
-    fn write_back(&mut self, function: &Function, frame: Option<Frame>, arguments: &[Expression], object: Option<&Expression>) {
+    fn write_back(
+        &mut self,
+        function: &Function,
+        frame: Option<Frame>,
+        arguments: &[Expression],
+        object: Option<&Expression>,
+    ) {
         let Some(mut frame) = frame else { return };
         let parameters = function.parameters.iter().flatten();
         for (parameter, argument) in parameters.zip(arguments).filter(|(p, _)| p.kind.is_out_parameter()) {
@@ -188,7 +202,9 @@ impl Interpreter<'_> {
             });
             function.name == *name && function.owner.as_ref() == Some(name) && function.body.is_some() && takes
         });
-        let Some((constructor, body)) = constructor.and_then(|f| f.body.as_ref().map(|body| (f, body))) else { return false };
+        let Some((constructor, body)) = constructor.and_then(|f| f.body.as_ref().map(|body| (f, body))) else {
+            return false;
+        };
         let this = Some(object.clone());
         self.frames.push(Frame { scopes: vec![Vec::new()], this, path: constructor.path.clone(), types: Vec::new() });
         self.bind_parameters(constructor, items.iter().map(|item| item.1.clone()).collect(), true);
@@ -305,7 +321,8 @@ fn reason(name: &str) -> &'static str {
         "depends on the device"
     } else if name.starts_with("cudaFunc") {
         "depends on the compiled kernel"
-    } else if matches!(name, "atoi" | "atol" | "strtol" | "strtoul" | "stoi" | "stoul" | "getenv" | "sscanf" | "scanf") {
+    } else if matches!(name, "atoi" | "atol" | "strtol" | "strtoul" | "stoi" | "stoul" | "getenv" | "sscanf" | "scanf")
+    {
         "depends on the command line or environment"
     } else {
         "is not known from the text"
@@ -327,9 +344,9 @@ fn deduced(function: &Function, parameter: &TemplateParameter, values: &[Value])
 }
 
 const MATHEMATICS: [&str; 32] = [
-    "min", "max", "umin", "umax", "fmin", "fmax", "fminf", "fmaxf", "clamp", "abs", "fabs", "fabsf", "ceil", "ceilf", "floor",
-    "floorf", "round", "roundf", "lround", "lroundf", "trunc", "truncf", "sqrt", "sqrtf", "pow", "powf", "log2", "log2f",
-    "ceil_div", "div_up", "exp2", "exp2f",
+    "min", "max", "umin", "umax", "fmin", "fmax", "fminf", "fmaxf", "clamp", "abs", "fabs", "fabsf", "ceil", "ceilf",
+    "floor", "floorf", "round", "roundf", "lround", "lroundf", "trunc", "truncf", "sqrt", "sqrtf", "pow", "powf",
+    "log2", "log2f", "ceil_div", "div_up", "exp2", "exp2f",
 ];
 
 fn mathematics(name: &str, values: &[Value]) -> Option<Value> {
@@ -351,7 +368,9 @@ fn mathematics(name: &str, values: &[Value]) -> Option<Value> {
             "clamp" => return clamp(values),
             "ceil_div" | "div_up" => return ceil_div(first.as_integer()?, second?.as_integer()?),
             "abs" if first.as_integer().is_some() => return Some(Value::int(first.as_integer()?.abs())),
-            "lround" | "lroundf" => return Some(Value::integer(number.round() as i128, &super::types::known_base("int64_t")?)),
+            "lround" | "lroundf" => {
+                return Some(Value::integer(number.round() as i128, &super::types::known_base("int64_t")?));
+            }
             "abs" | "fabs" | "fabsf" => number.abs(),
             "ceil" | "ceilf" => number.ceil(),
             "floor" | "floorf" => number.floor(),

@@ -168,7 +168,9 @@ mod tests {
 
     #[test]
     fn every_key_is_read_in_any_order_and_kind_of_comment() {
-        let directive = read_text("int a;\n/* words\n * grader: tile=64x16 kernel=ns::k<64, 16>\n */ // Grader : block=64x8x1, shared=1024\n");
+        let directive = read_text(
+            "int a;\n/* words\n * grader: tile=64x16 kernel=ns::k<64, 16>\n */ // Grader : block=64x8x1, shared=1024\n",
+        );
         let directive = directive.expect("a directive");
         assert_eq!(directive.kernel.as_deref(), Some("ns::k<64, 16>"));
         assert_eq!((directive.block, directive.tile, directive.shared), (Some([64, 8, 1]), Some([64, 16]), Some(1024)));
@@ -182,7 +184,8 @@ mod tests {
 
     #[test]
     fn prose_and_strings_are_no_directives() {
-        let directive = read_text("// the grader: it counts\nconst char* s = \"// grader: x\"; // graders: no").expect("none");
+        let directive =
+            read_text("// the grader: it counts\nconst char* s = \"// grader: x\"; // graders: no").expect("none");
         assert_eq!(directive, Directive::default());
     }
 

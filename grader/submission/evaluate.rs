@@ -149,7 +149,13 @@ impl Interpreter<'_> {
         if before { new } else { old }
     }
 
-    fn assign(&mut self, operator: Option<Operator>, left: &Expression, right: &Expression, whole: &Expression) -> Value {
+    fn assign(
+        &mut self,
+        operator: Option<Operator>,
+        left: &Expression,
+        right: &Expression,
+        whole: &Expression,
+    ) -> Value {
         let right = self.evaluate(right);
         let value = match operator {
             None => right,
@@ -231,9 +237,10 @@ impl Interpreter<'_> {
     }
 
     fn size_of_struct(&mut self, name: &str, depth: u32) -> Option<i128> {
-        if depth > 8 {
+        if depth > 8 || self.fuel == 0 {
             return None;
         }
+        self.spend(1);
         let program = self.program;
         let members = &program.structs.get(name.rsplit("::").next()?)?.members;
         let (mut size, mut alignment) = (0i128, 1i128);

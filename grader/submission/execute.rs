@@ -49,7 +49,9 @@ impl Interpreter<'_> {
             StatementKind::Expression(value) => {
                 self.evaluate(value);
             }
-            StatementKind::Declare(declarators) => declarators.iter().for_each(|declared| self.declare_variable(declared)),
+            StatementKind::Declare(declarators) => {
+                declarators.iter().for_each(|declared| self.declare_variable(declared))
+            }
             StatementKind::Bind(names, value) => self.bind_names(names, value),
             StatementKind::Block(statements) => {
                 self.open_scope();
@@ -137,7 +139,13 @@ impl Interpreter<'_> {
     }
 
     fn turns(&mut self, statement: &Statement) -> Flow {
-        let StatementKind::Loop { before, condition, step, body, test_first } = &statement.kind else { return Flow::On };
+        let StatementKind::Loop { before, condition, step, body, test_first } = &statement.kind else {
+            return Flow::On;
+        };
+        if !self.matters(statement) {
+            self.forget(&[statement], LOOP);
+            return Flow::On;
+        }
         if let Some(before) = before {
             self.execute(before);
         }
@@ -165,6 +173,22 @@ impl Interpreter<'_> {
         }
         self.forget(&[statement], LOOP);
         Flow::On
+    }
+
+    /// Whether a loop can change a value that is known, or return; filling an array that nobody knows does not.
+    fn matters(&mut self, statement: &Statement) -> bool {
+        let mut assigned = Assigned { interpreter: self, places: Vec::new(), returns: false };
+        walk::statement(statement, &mut assigned);
+        let (places, returns) = (assigned.places, assigned.returns);
+        self.spend(1 + places.len() as u32);
+        let own = |interpreter: &mut Self, place: &Expression| {
+            let Some(name) = walk::root(place) else { return false };
+            match interpreter.slot(&name.path) {
+                Some(slot) => !matches!(slot.value.data, Data::Unknown(_)),
+                None => interpreter.place(place).is_some_and(|value| !matches!(value.data, Data::Unknown(_))),
+            }
+        };
+        returns || places.into_iter().any(|place| own(self, place))
     }
 
     fn each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement) -> Flow {
@@ -208,7 +232,7 @@ impl Interpreter<'_> {
 
     /// Makes unknown whatever the statements assign to.
     pub fn forget(&mut self, statements: &[&Statement], why: &'static str) {
-        let mut assigned = Assigned { interpreter: self, places: Vec::new() };
+        let mut assigned = Assigned { interpreter: self, places: Vec::new(), returns: false };
         for statement in statements {
             walk::statement(statement, &mut assigned);
         }
@@ -249,7 +273,9 @@ impl Interpreter<'_> {
                 }
             }
             StatementKind::Loop { .. } => self.run_into_loop(statement, target),
-            StatementKind::ForEach { name, name_at, range, body } => self.run_into_each(name, *name_at, range, body, target),
+            StatementKind::ForEach { name, name_at, range, body } => {
+                self.run_into_each(name, *name_at, range, body, target)
+            }
             StatementKind::Switch { condition, body } => self.run_into_switch(condition, body, target),
             StatementKind::Declare(declarators) => {
                 // `auto a = 1, b = run(a);`
@@ -291,7 +317,14 @@ impl Interpreter<'_> {
         if body.at.contains(&target) { self.run_to(body, target) && enters } else { true }
     }
 
-    fn run_into_each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement, target: usize) -> bool {
+    fn run_into_each(
+        &mut self,
+        name: &Arc<str>,
+        name_at: usize,
+        range: &Expression,
+        body: &Statement,
+        target: usize,
+    ) -> bool {
         if range.at.contains(&target) {
             return true;
         }
@@ -300,7 +333,8 @@ impl Interpreter<'_> {
             Data::List(items) => items,
             _ => Vec::new(),
         };
-        let only = items.into_iter().next().filter(|_| matches!(&range.kind, ExpressionKind::Braces(list) if list.len() == 1));
+        let only =
+            items.into_iter().next().filter(|_| matches!(&range.kind, ExpressionKind::Braces(list) if list.len() == 1));
         let value = match only {
             Some((_, value)) => value,
             None => Value::unknown(name.to_string(), self.program.text.line(name_at), LOOP),
@@ -315,7 +349,8 @@ impl Interpreter<'_> {
         let value = self.evaluate(condition).as_integer();
         self.open_scope();
         let place = statements.iter().position(|statement| statement.at.contains(&target)).unwrap_or(0);
-        let label = statements.iter().take(place + 1).rposition(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(0);
+        let label =
+            statements.iter().take(place + 1).rposition(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(0);
         let case = match statements.get(label).map(|statement| &statement.kind) {
             Some(StatementKind::Case(Some(case))) => self.evaluate(case).as_integer(),
             _ => None,
@@ -329,9 +364,15 @@ impl Interpreter<'_> {
 struct Assigned<'a, 'i, 'p> {
     interpreter: &'a Interpreter<'i>,
     places: Vec<&'p Expression>,
+    /// Whether it may return from the function.
+    returns: bool,
 }
 
 impl<'p> Visitor<'p> for Assigned<'_, '_, 'p> {
+    fn statement(&mut self, statement: &'p Statement) {
+        self.returns |= matches!(statement.kind, StatementKind::Return(_));
+    }
+
     fn enter(&mut self, expression: &'p Expression) {
         match &expression.kind {
             ExpressionKind::Assign(_, place, _) | ExpressionKind::Step { place, .. } => self.places.push(place),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parser, is_reserved};
-use super::tree::{Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST};
+use super::tree::{
+    Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST,
+};
 use super::types::{Type, Words, known_base};
 
 /// Operators in a row, or members, indices and calls after one value.
@@ -66,7 +68,8 @@ impl Parser<'_> {
         let begin = self.at;
         let mut left = self.deeper(Self::unary)?;
         for _ in 0..CHAIN {
-            let Some((operator, strength)) = self.token().and_then(binary_operator).filter(|found| found.1 >= least) else {
+            let Some((operator, strength)) = self.token().and_then(binary_operator).filter(|found| found.1 >= least)
+            else {
                 return Some(left);
             };
             self.at += 1;
@@ -176,7 +179,9 @@ impl Parser<'_> {
         let begin = self.at;
         let mut value = self.primary()?;
         for _ in 0..CHAIN {
-            let Some(token) = self.token().filter(|token| token.kind == TokenKind::Punctuation) else { return Some(value) };
+            let Some(token) = self.token().filter(|token| token.kind == TokenKind::Punctuation) else {
+                return Some(value);
+            };
             let kind = match &*token.text {
                 "(" => ExpressionKind::Call(Box::new(value), self.arguments()?),
                 "[" => ExpressionKind::Index(Box::new(value), Box::new(self.between(Self::expression)?)),
@@ -281,7 +286,8 @@ impl Parser<'_> {
             return None;
         }
         let name = self.name(Self::closes_template_list)?;
-        let is_type = &*name.path == "dim3" || self.names.types.contains(name.last()) || known_base(&name.path).is_some();
+        let is_type =
+            &*name.path == "dim3" || self.names.types.contains(name.last()) || known_base(&name.path).is_some();
         if self.is("{") && is_type {
             let kind = type_of(&name);
             let items = self.brace_items()?;
@@ -299,10 +305,13 @@ impl Parser<'_> {
     /// Whether a `<` that would close before `after` opens a template list rather than comparing.
     fn closes_template_list(&self, after: usize) -> bool {
         let known = self.at.checked_sub(1).and_then(|at| self.text.tokens.get(at));
-        let known = known.is_some_and(|name| self.names.templates.contains(&name.text) || self.names.types.contains(&name.text));
+        let known = known
+            .is_some_and(|name| self.names.templates.contains(&name.text) || self.names.types.contains(&name.text));
         match self.text.tokens.get(after).filter(|_| after < self.end).map(|token| &*token.text) {
             Some("<<<" | "::") => true,
-            Some("(" | "{") => known || self.at >= 3 && self.text.is(self.at - 2, "::") && self.text.is(self.at - 3, "std"),
+            Some("(" | "{") => {
+                known || self.at >= 3 && self.text.is(self.at - 2, "::") && self.text.is(self.at - 3, "std")
+            }
             _ => known,
         }
     }

@@ -9,8 +9,8 @@ use super::types::{Base, INT, Type};
 use super::value::{Data, Identity, Value};
 
 /// Nodes evaluated for one statement, and for one whole evaluation.
-const STATEMENT_FUEL: u32 = 60_000;
-const TOTAL_FUEL: u32 = 1_500_000;
+const STATEMENT_FUEL: u32 = 40_000;
+const TOTAL_FUEL: u32 = 400_000;
 /// Nodes within nodes, calls within calls.
 pub const NESTING: u32 = 420;
 
@@ -21,11 +21,16 @@ pub struct Interpreter<'p> {
     pub n: Option<u32>,
     pub frames: Vec<Frame>,
     pub nesting: u32,
+    /// Nodes that the statement being followed may still evaluate, and had to begin with.
     pub fuel: u32,
-    total_fuel: u32,
+    share: u32,
+    /// Nodes that all statements from this one on may evaluate.
+    pub total_fuel: u32,
     globals: HashMap<usize, Value>,
     /// Globals whose initial value is being worked out.
     pending: Vec<usize>,
+    /// Structs whose members are being worked out.
+    building: Vec<Arc<str>>,
 }
 
 /// One call: its scopes, and what it belongs to.
@@ -57,21 +62,31 @@ impl<'p> Interpreter<'p> {
             frames: vec![Frame { scopes: vec![Vec::new()], ..Frame::default() }],
             nesting: 0,
             fuel: STATEMENT_FUEL,
+            share: STATEMENT_FUEL,
             total_fuel: TOTAL_FUEL,
             globals: HashMap::new(),
             pending: Vec::new(),
+            building: Vec::new(),
         }
     }
 
-    /// With `n` in the place of every name in `replaced`.
-    pub fn with_n(program: &'p Program, replaced: HashSet<Identity>, n: u32) -> Self {
-        Self { replaced, n: Some(n), ..Self::new(program) }
+    /// Leaves at most so much work for the whole evaluation; returns what is left.
+    pub fn limit_fuel(&mut self, most: u32) -> u32 {
+        self.total_fuel = self.total_fuel.min(most);
+        self.fuel = self.fuel.min(self.total_fuel);
+        self.share = self.fuel;
+        self.total_fuel
     }
 
     /// Gives the next statement its share of work.
     pub fn refuel(&mut self) {
-        self.total_fuel = self.total_fuel.saturating_sub(STATEMENT_FUEL - self.fuel);
+        self.total_fuel = self.total_fuel.saturating_sub(self.share.saturating_sub(self.fuel));
         self.fuel = STATEMENT_FUEL.min(self.total_fuel);
+        self.share = self.fuel;
+    }
+
+    pub fn spend(&mut self, fuel: u32) {
+        self.fuel = self.fuel.saturating_sub(fuel);
     }
 
     /// An unknown value that shows `tokens` as they were written.
@@ -128,8 +143,14 @@ impl<'p> Interpreter<'p> {
         Some(value)
     }
 
-    /// The value of a name.
+    /// The value of a name; copying a large one costs more.
     pub fn read(&mut self, name: &Name, expression: &Expression) -> Value {
+        let value = self.read_name(name, expression);
+        self.spend(value.weight() / 4);
+        value
+    }
+
+    fn read_name(&mut self, name: &Name, expression: &Expression) -> Value {
         if let Some(value) = self.read_macro(name, expression) {
             return value;
         }
@@ -177,7 +198,8 @@ impl<'p> Interpreter<'p> {
     pub fn member_value(&mut self, object: &Value, member: &str) -> Option<Value> {
         let value = object.member(member)?.clone();
         let Data::Object { name, .. } = &object.data else { return Some(value) };
-        let declared = self.program.structs.get(name)?.members.iter().find(|declared| &*declared.name == member);
+        let members = self.program.structs.get(name).map(|found| &found.members);
+        let declared = members.and_then(|members| members.iter().find(|declared| &*declared.name == member));
         let Some(declared) = declared else { return Some(value) };
         let identity = Identity::Token(declared.name_at);
         Some(self.stands_for_n(&identity, &declared.kind).unwrap_or(value).from_name(identity))
@@ -243,7 +265,8 @@ impl<'p> Interpreter<'p> {
         if &*name.path == "this" {
             return self.frames.last_mut()?.this.as_mut();
         }
-        let in_this = self.frames.last().is_some_and(|frame| frame.this.as_ref().is_some_and(|t| t.member(&name.path).is_some()));
+        let in_this =
+            self.frames.last().is_some_and(|frame| frame.this.as_ref().is_some_and(|t| t.member(&name.path).is_some()));
         if in_this {
             return self.frames.last_mut()?.this.as_mut()?.member_mut(&name.path);
         }
@@ -290,16 +313,20 @@ impl<'p> Interpreter<'p> {
 
     fn initial_array(&mut self, declarator: &Declarator, kind: &Type) -> Value {
         let items = match &declarator.initial {
-            Some(Initial::Value(Expression { kind: ExpressionKind::Braces(items), .. }) | Initial::Arguments(items)) => {
-                items.as_slice()
-            }
+            Some(
+                Initial::Value(Expression { kind: ExpressionKind::Braces(items), .. }) | Initial::Arguments(items),
+            ) => items.as_slice(),
             Some(Initial::Value(value)) => return self.evaluate(value),
             None => &[],
         };
-        let mut list: Vec<_> = items.iter().take(4096).map(|(_, item)| {
-            let value = self.evaluate(item);
-            (None, self.coerced(value, kind))
-        }).collect();
+        let mut list: Vec<_> = items
+            .iter()
+            .take(4096)
+            .map(|(_, item)| {
+                let value = self.evaluate(item);
+                (None, self.coerced(value, kind))
+            })
+            .collect();
         let length = declarator.dimensions.first().and_then(|length| length.as_ref());
         let length = length.and_then(|length| self.evaluate(length).as_integer()).unwrap_or(0).clamp(0, 64);
         while (list.len() as i128) < length {
@@ -356,10 +383,12 @@ impl<'p> Interpreter<'p> {
         }
         let program = self.program;
         let members = &program.structs.get(&path)?.members;
-        if self.nesting > NESTING {
+        if self.nesting > NESTING || self.fuel == 0 || self.building.contains(&path) {
             return None;
         }
+        self.spend(1);
         self.nesting += 1;
+        self.building.push(path.clone());
         let mut object = Vec::new();
         for member in members.iter().take(256) {
             let value = self.initial_value(member);
@@ -370,6 +399,7 @@ impl<'p> Interpreter<'p> {
         if !built {
             self.fill(members, &mut object, items);
         }
+        self.building.pop();
         self.nesting -= 1;
         Some(object)
     }
@@ -417,7 +447,9 @@ pub fn to_dim3(value: Value) -> Value {
 fn built_in_object(name: &str, items: &[(Option<Arc<str>>, Value)]) -> Option<Value> {
     let members: &[&str] = match name {
         "dim3" | "uint3" => return Some(to_dim3(Data::List(items.to_vec()).into())),
-        "cudaLaunchConfig_t" | "cudaLaunchConfig_st" => &["gridDim", "blockDim", "dynamicSmemBytes", "stream", "attrs", "numAttrs"],
+        "cudaLaunchConfig_t" | "cudaLaunchConfig_st" => {
+            &["gridDim", "blockDim", "dynamicSmemBytes", "stream", "attrs", "numAttrs"]
+        }
         "int2" | "uint2" | "float2" => &["x", "y"],
         "int3" | "float3" => &["x", "y", "z"],
         "int4" | "uint4" | "float4" => &["x", "y", "z", "w"],

@@ -42,7 +42,9 @@ impl fmt::Display for Found {
 pub enum KernelFault {
     #[error("there is no __global__ function in heat.cu; add a kernel with the parameters {CONTRACT}")]
     NoKernel,
-    #[error("no two-step kernel yet: heat.cu has only the kernels of the lesson; add yours with the parameters {CONTRACT}")]
+    #[error(
+        "no two-step kernel yet: heat.cu has only the kernels of the lesson; add yours with the parameters {CONTRACT}"
+    )]
     OnlyShipped { found: Vec<Found> },
     #[error("no __global__ function of heat.cu has the parameters {CONTRACT}")]
     NoneFits { found: Vec<Found> },
@@ -50,7 +52,9 @@ pub enum KernelFault {
     Several { found: Vec<Found> },
     #[error("the template {name} is launched as {}; say which one is yours: // grader: kernel={}", instances.join(" and "), instances.first().map(String::as_str).unwrap_or_default())]
     SeveralInstances { name: String, line: u32, instances: Vec<String> },
-    #[error("{name} is a template and nothing gives its arguments; launch it, or say them: // grader: kernel={name}<32, 8>")]
+    #[error(
+        "{name} is a template and nothing gives its arguments; launch it, or say them: // grader: kernel={name}<32, 8>"
+    )]
     NoInstance { name: String, line: u32 },
     #[error("line {line}: the directive names {name}, a kernel of the lesson; name your own")]
     DirectiveNamesShipped { name: String, line: u32 },
@@ -102,17 +106,22 @@ pub fn find_kernel(program: &Program) -> Result<Kernel, KernelFault> {
         return directed(program, named, directive.line);
     }
     let kernels = kernels(program);
-    let fitting: Vec<usize> = kernels.iter().filter(|(_, found)| found.why_not.is_none()).map(|(index, _)| *index).collect();
+    let fitting: Vec<usize> =
+        kernels.iter().filter(|(_, found)| found.why_not.is_none()).map(|(index, _)| *index).collect();
     let found = || kernels.iter().map(|(_, found)| found.clone()).collect::<Vec<_>>();
     match fitting.as_slice() {
         [] if kernels.is_empty() => Err(KernelFault::NoKernel),
-        [] if kernels.iter().all(|(_, found)| is_shipped(&found.name)) => Err(KernelFault::OnlyShipped { found: found() }),
+        [] if kernels.iter().all(|(_, found)| is_shipped(&found.name)) => {
+            Err(KernelFault::OnlyShipped { found: found() })
+        }
         [] => Err(KernelFault::NoneFits { found: found() }),
         [only] => instance(program, *only),
         several => match (launched(program, several).as_slice(), read) {
             ([only], _) => instance(program, *only),
             (_, Err(bad)) => Err(KernelFault::BadDirective { line: bad.line, what: bad.what }),
-            _ => Err(KernelFault::Several { found: found().into_iter().filter(|found| found.why_not.is_none()).collect() }),
+            _ => Err(KernelFault::Several {
+                found: found().into_iter().filter(|found| found.why_not.is_none()).collect(),
+            }),
         },
     }
 }
@@ -120,7 +129,8 @@ pub fn find_kernel(program: &Program) -> Result<Kernel, KernelFault> {
 /// Every kernel of the text once, definitions before mere declarations, in the order of their lines.
 fn kernels(program: &Program) -> Vec<(usize, Found)> {
     let mut kernels: Vec<(usize, Found)> = Vec::new();
-    let globals = program.functions.iter().enumerate().filter(|(_, function)| function.global && !function.specialisation);
+    let globals =
+        program.functions.iter().enumerate().filter(|(_, function)| function.global && !function.specialisation);
     let (defined, declared): (Vec<_>, Vec<_>) = globals.partition(|(_, function)| function.body.is_some());
     for (index, function) in defined.into_iter().chain(declared) {
         let found = found(program, function);
@@ -140,7 +150,12 @@ fn found(program: &Program, function: &Function) -> Found {
         let undefined = || function.body.is_none().then(|| "it is declared but never defined".to_owned());
         signature::fault(program, function).or_else(undefined)
     };
-    Found { name: function.path.to_string(), signature: signature::spelt(program, function), line: function.line, why_not }
+    Found {
+        name: function.path.to_string(),
+        signature: signature::spelt(program, function),
+        line: function.line,
+        why_not,
+    }
 }
 
 fn is_shipped(path: &str) -> bool {
@@ -163,7 +178,9 @@ fn directed(program: &Program, named: &str, line: u32) -> Result<Kernel, KernelF
             let found = kernels.into_iter().map(|(_, found)| found).collect();
             Err(KernelFault::DirectiveNamesUnknown { name: name.to_owned(), line, found })
         }
-        [(_, found), ..] if found.why_not.is_some() => Err(KernelFault::DirectiveNamesUnfit { line, found: found.clone() }),
+        [(_, found), ..] if found.why_not.is_some() => {
+            Err(KernelFault::DirectiveNamesUnfit { line, found: found.clone() })
+        }
         [(index, _), ..] => match (list, program.functions.get(*index)) {
             (Some(list), Some(function)) => Ok(called(function, &arguments_of(list))),
             _ => instance(program, *index),
@@ -190,7 +207,9 @@ fn launched(program: &Program, candidates: &[usize]) -> Vec<usize> {
     let arrivals = arrivals(program, &sites);
     let launched = |reachable: bool| -> Vec<usize> {
         let hits = |index: &&usize| {
-            arrivals.iter().any(|arrival| arrival.reachable >= reachable && same_kernel(program, arrival.kernel, **index))
+            arrivals
+                .iter()
+                .any(|arrival| arrival.reachable >= reachable && same_kernel(program, arrival.kernel, **index))
         };
         candidates.iter().filter(hits).copied().collect()
     };
@@ -239,5 +258,90 @@ fn called(function: &Function, arguments: &[String]) -> Kernel {
 
 /// `ns::twoStep<32, 8>`
 pub fn call_text(function: &Function, arguments: &[String]) -> String {
-    if arguments.is_empty() { function.path.to_string() } else { format!("{}<{}>", function.path, arguments.join(", ")) }
+    if arguments.is_empty() {
+        function.path.to_string()
+    } else {
+        format!("{}<{}>", function.path, arguments.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str) -> Result<Kernel, KernelFault> {
+        find_kernel(&Program::new(text))
+    }
+
+    #[test]
+    fn parameters_are_compared_as_types() {
+        let fitting = [
+            "const float* __restrict__ in, float* __restrict__ out, int n, float r",
+            "float const *const in, float out[], const int n, const float r",
+            "const float in[], float*, std::int32_t, float",
+            "const real* in, real* out, size_type n, real r",
+            "cptr in, float* const out, signed n, const volatile float r",
+            "const FLOAT *RESTRICT in, FLOAT *RESTRICT out, int n = 3, float r = 0.2f",
+        ];
+        let before = "using real = float; typedef int size_type; typedef const float *cptr;\n#define FLOAT float\n#define RESTRICT __restrict__\n";
+        for parameters in fitting {
+            let found = find(&format!("{before}static __global__ void __launch_bounds__(256) k({parameters}) {{}}"));
+            assert_eq!(found.map(|kernel| kernel.line), Ok(4), "{parameters}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_count_is_listed_with_the_reason() {
+        let cases = [
+            ("const double* in, double* out, int n, double r", "its in is const double*"),
+            ("const float* in, float* out, unsigned n, float r", "its n is unsigned int"),
+            ("const float* in, float* out, const int& n, float r", "its n is const int&"),
+            ("float* in, float* out, int n, float r", "its in is float*"),
+            ("const float* in, float* out, int n", "it has 3 parameters"),
+            ("const float* in, float* out, int n, double r", "its r is double"),
+        ];
+        for (parameters, reason) in cases {
+            let fault = find(&format!("__global__ void k({parameters}) {{}}")).expect_err(parameters);
+            assert!(matches!(fault, KernelFault::NoneFits { .. }));
+            assert!(fault.details().iter().any(|line| line.contains(reason)), "{:?}", fault.details());
+        }
+    }
+
+    #[test]
+    fn shipped_kernels_alone_are_no_submission_yet() {
+        let text = "__global__ void heatStepTiled(const float* in, float* out, int n, float r) {}\n";
+        assert!(matches!(find(text), Err(KernelFault::OnlyShipped { .. })));
+        let named = format!("// grader: kernel=heatStepTiled\n{text}");
+        assert!(matches!(find(&named), Err(KernelFault::DirectiveNamesShipped { line: 1, .. })));
+        assert_eq!(find("int main() {}"), Err(KernelFault::NoKernel));
+    }
+
+    #[test]
+    fn of_several_kernels_the_launched_or_named_one_is_taken() {
+        let two = "__global__ void a(const float*, float*, int, float) {}\n__global__ void b(const float*, float*, int, float) {}\n";
+        assert!(matches!(find(two), Err(KernelFault::Several { found }) if found.len() == 2));
+        let launched = format!("{two}int main() {{ b<<<1, 2>>>(x, y, n, r); }}");
+        assert_eq!(find(&launched).map(|kernel| kernel.name).as_deref(), Ok("b"));
+        let named = format!("{launched} // grader: kernel=a\n");
+        assert_eq!(find(&named).map(|kernel| kernel.name).as_deref(), Ok("a"));
+        let wrong = format!("{launched} // grader: kernel=c\n");
+        assert!(matches!(find(&wrong), Err(KernelFault::DirectiveNamesUnknown { .. })));
+    }
+
+    #[test]
+    fn a_template_needs_one_set_of_arguments() {
+        let kernel = "template <int X> __global__ void k(const float*, float*, int, float) {}\n";
+        assert!(matches!(find(kernel), Err(KernelFault::NoInstance { .. })));
+        let two = format!("{kernel}int main() {{ k<1><<<1, 2>>>(x, y, n, r); k<2><<<1, 2>>>(x, y, n, r); }}");
+        assert!(matches!(find(&two), Err(KernelFault::SeveralInstances { .. })));
+    }
+
+    #[test]
+    fn a_declaration_alone_is_no_kernel_and_one_before_main_does_not_matter() {
+        let declared = "__global__ void k(const float*, float*, int, float);\n";
+        assert!(matches!(find(declared), Err(KernelFault::NoneFits { .. })));
+        let defined =
+            format!("{declared}int main() {{}}\n__global__ void k(const float* in, float* out, int n, float r) {{}}");
+        assert_eq!(find(&defined).map(|kernel| kernel.line), Ok(3));
+    }
 }

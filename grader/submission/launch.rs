@@ -1,5 +1,6 @@
 //! How the kernel is launched for any n: by a directive, by the learner's own launch statement, or by default.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -9,7 +10,9 @@ use super::directive::{self, DEFAULT_BLOCK, DEFAULT_TILE, Directive};
 use super::kernel::call_text;
 use super::program::Program;
 use super::reach::{Unfit, follow};
-use super::sites::Sites;
+use super::sites::{Sites, Step};
+use super::tree::Expression;
+use super::value::Identity;
 use super::{Geometry, Kernel, LaunchSource};
 
 /// The sizes of the exercise: launches that agree for all of these are one launch.
@@ -31,17 +34,30 @@ enum Rule {
     /// Blocks of so many threads, one a tile of so many cells.
     Tiles { block: [u32; 3], tile: [u32; 2], shared: u32 },
     /// The launch statements of the kernel in the text.
-    Statements { program: Arc<Program>, call: String },
+    Statements { program: Arc<Program>, stated: Vec<Stated> },
 }
 
-/// A launch of the text with its geometry for one n.
+/// One way to a launch statement, as [`Sites`] orders them, and the names that stand for n there.
+#[derive(Clone, Debug)]
+struct Stated {
+    place: (usize, usize),
+    n: HashSet<Identity>,
+}
+
+/// A way to a launch, ready to be followed.
+struct Ready<'p> {
+    launch: &'p Expression,
+    way: Vec<Step<'p>>,
+    n: HashSet<Identity>,
+}
+
+/// A launch of the text with its geometry for the fault's n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Line of the launch statement, from 1.
     pub line: u32,
     /// Grid and block as written.
     pub expression: String,
-    /// For n = 2048.
     pub geometry: Geometry,
 }
 
@@ -50,20 +66,27 @@ pub struct Candidate {
 pub enum LaunchFault {
     #[error("line {line}: the directive cannot be followed: {what}; the form is {}", directive::FORM)]
     BadDirective { line: u32, what: String },
-    #[error("line {line}: the launch <<<{expression}>>> cannot be worked out: `{what}` (line {what_line}) {why}; settle it with a comment such as {settles}")]
+    #[error(
+        "line {line}: the launch <<<{expression}>>> cannot be worked out: `{what}` (line {what_line}) {why}; settle it with a comment such as {settles}"
+    )]
     CannotEvaluate { line: u32, expression: String, what: String, what_line: u32, why: String, settles: String },
     #[error("the kernel is launched in {} ways; keep one, or settle it with a comment such as {settles}", candidates.len())]
-    Ambiguous { candidates: Vec<Candidate>, settles: String },
+    Ambiguous {
+        /// The n for which they differ, cells along one side.
+        n: u32,
+        candidates: Vec<Candidate>,
+        settles: String,
+    },
     #[error("line {line}: no launch can have the geometry <<<{expression}>>> for n = {n}: {what}")]
     Impossible { line: u32, expression: String, n: u32, what: String },
 }
 
 impl LaunchFault {
-    /// Lines of detail: each launch, with its geometry for n = 2048.
+    /// Lines of detail: each launch, with its geometry for an n for which they differ.
     pub fn details(&self) -> Vec<String> {
-        let Self::Ambiguous { candidates, .. } = self else { return Vec::new() };
+        let Self::Ambiguous { n, candidates, .. } = self else { return Vec::new() };
         let line = |found: &Candidate| {
-            format!("line {}: <<<{}>>> is {} for n = 2048", found.line, found.expression, shown(&found.geometry))
+            format!("line {}: <<<{}>>> is {} for n = {n}", found.line, found.expression, shown(&found.geometry))
         };
         candidates.iter().map(line).collect()
     }
@@ -71,7 +94,9 @@ impl LaunchFault {
     /// The line of heat.cu that it is about, from 1.
     pub fn line(&self) -> Option<u32> {
         match self {
-            Self::BadDirective { line, .. } | Self::CannotEvaluate { line, .. } | Self::Impossible { line, .. } => Some(*line),
+            Self::BadDirective { line, .. } | Self::CannotEvaluate { line, .. } | Self::Impossible { line, .. } => {
+                Some(*line)
+            }
             Self::Ambiguous { candidates, .. } => candidates.first().map(|found| found.line),
         }
     }
@@ -95,15 +120,15 @@ pub fn find_launch(program: &Arc<Program>, kernel: &Kernel) -> Result<Launch, La
         return Ok(directed(directive));
     }
     let sites = Sites::of(program);
-    let found = of_kernel(program, &sites, &kernel.call);
-    let Some(first) = found.first() else { return Ok(by_default()) };
-    let rule = Rule::Statements { program: program.clone(), call: kernel.call.clone() };
-    agree(program, &found)?;
+    let stated = of_kernel(program, &sites, &kernel.call);
+    let ready = ready(&sites, &stated);
+    let Some(first) = ready.first() else { return Ok(by_default()) };
+    agree(&sites, &ready)?;
     Ok(Launch {
         source: LaunchSource::LaunchStatement,
         line: Some(program.text.line(first.launch.at.start)),
         expression: Some(spelt(program, first.launch)),
-        rule,
+        rule: Rule::Statements { program: program.clone(), stated },
     })
 }
 
@@ -123,14 +148,24 @@ fn by_default() -> Launch {
     Launch { source: LaunchSource::Default, line: None, expression: None, rule }
 }
 
-/// The ways to launches of the kernel: those that the program takes without arguments, or else all.
-fn of_kernel<'p>(program: &'p Program, sites: &Sites<'p>, call: &str) -> Vec<Arrival<'p>> {
+/// The ways to launches of the kernel.
+fn of_kernel(program: &Program, sites: &Sites<'_>, call: &str) -> Vec<Stated> {
     let is_of_kernel = |arrival: &Arrival| {
         let function = program.functions.get(arrival.kernel);
         let text = function.zip(arrival.arguments.as_ref()).map(|(function, arguments)| call_text(function, arguments));
         text.is_some_and(|text| without_spaces(&text) == without_spaces(call))
     };
-    arrivals(program, sites).into_iter().filter(is_of_kernel).collect()
+    let of_kernel = arrivals(program, sites).into_iter().filter(is_of_kernel);
+    of_kernel.map(|arrival| Stated { place: arrival.place, n: arrival.n }).collect()
+}
+
+fn ready<'p>(sites: &Sites<'p>, stated: &[Stated]) -> Vec<Ready<'p>> {
+    let find = |stated: &Stated| {
+        let node = sites.launches.get(stated.place.0)?;
+        let way = sites.ways(node).into_iter().nth(stated.place.1)?;
+        Some(Ready { launch: node.expression, way, n: stated.n.clone() })
+    };
+    stated.iter().filter_map(find).collect()
 }
 
 fn without_spaces(text: &str) -> String {
@@ -138,30 +173,33 @@ fn without_spaces(text: &str) -> String {
 }
 
 /// Fails when two launches differ for a size of the exercise, or when one cannot be worked out for n = 2048.
-fn agree(program: &Program, found: &[Arrival<'_>]) -> Result<(), LaunchFault> {
-    for (place, n) in SIZES.into_iter().enumerate() {
-        let reached = reached(program, found, n);
-        let first = reached.first().map(|(_, geometry)| geometry);
+fn agree(sites: &Sites<'_>, found: &[Ready<'_>]) -> Result<(), LaunchFault> {
+    // A single launch agrees with itself.
+    let sizes = if found.len() == 1 { 1 } else { SIZES.len() };
+    for (place, n) in SIZES.into_iter().take(sizes).enumerate() {
+        let mut reached = reached(sites, found, n);
         if place == 0
             && let Some((arrival, Err(unfit))) = reached.iter().find(|(_, geometry)| geometry.is_err())
         {
-            return Err(fault(program, arrival, n, unfit));
+            return Err(fault(sites.program, arrival, n, unfit));
         }
+        reached.retain(|(_, geometry)| !matches!(geometry, Err(Unfit::Unknown(_))));
+        let first = reached.first().map(|(_, geometry)| geometry);
         if reached.iter().any(|(_, geometry)| Some(geometry) != first) {
-            return Err(ambiguous(program, found, &reached));
+            return Err(ambiguous(sites, found, n));
         }
     }
     Ok(())
 }
 
-type Outcome<'a, 'p> = (&'a Arrival<'p>, Result<Geometry, Unfit>);
+type Outcome<'a, 'p> = (&'a Ready<'p>, Result<Geometry, Unfit>);
 
 /// The geometry of every launch that the program reaches for this n; of all, if it reaches none.
-fn reached<'a, 'p>(program: &Program, found: &'a [Arrival<'p>], n: u32) -> Vec<Outcome<'a, 'p>> {
+fn reached<'a, 'p>(sites: &Sites<'_>, found: &'a [Ready<'p>], n: u32) -> Vec<Outcome<'a, 'p>> {
     let outcomes: Vec<(bool, Outcome)> = found
         .iter()
         .map(|arrival| {
-            let reached = follow(program, &arrival.way, arrival.launch, arrival.n.clone(), Some(n));
+            let reached = follow(sites, &arrival.way, arrival.launch, arrival.n.clone(), Some(n));
             (reached.reachable, (arrival, reached.geometry()))
         })
         .collect();
@@ -169,19 +207,18 @@ fn reached<'a, 'p>(program: &Program, found: &'a [Arrival<'p>], n: u32) -> Vec<O
     outcomes.into_iter().filter(|(reachable, _)| *reachable || !any).map(|(_, outcome)| outcome).collect()
 }
 
-fn ambiguous(program: &Program, found: &[Arrival<'_>], differing: &[Outcome<'_, '_>]) -> LaunchFault {
+fn ambiguous(sites: &Sites<'_>, found: &[Ready<'_>], n: u32) -> LaunchFault {
     let mut candidates: Vec<Candidate> = Vec::new();
-    for (arrival, geometry) in reached(program, found, 2048).into_iter().chain(differing.iter().cloned()) {
+    for (arrival, geometry) in reached(sites, found, n) {
         let Ok(geometry) = geometry else { continue };
-        let line = program.text.line(arrival.launch.at.start);
+        let line = sites.program.text.line(arrival.launch.at.start);
         let known = candidates.iter().any(|other| other.line == line && other.geometry == geometry);
-        let shown = candidates.iter().any(|other| other.line == line) && differing.iter().all(|d| d.0.place.0 != arrival.place.0);
-        if candidates.len() < 12 && !known && !shown {
-            candidates.push(Candidate { line, expression: spelt(program, arrival.launch), geometry });
+        if candidates.len() < 12 && !known {
+            candidates.push(Candidate { line, expression: spelt(sites.program, arrival.launch), geometry });
         }
     }
     let settles = settling(candidates.first().map(|found| found.geometry.block));
-    LaunchFault::Ambiguous { candidates, settles }
+    LaunchFault::Ambiguous { n, candidates, settles }
 }
 
 /// A directive that would settle the launch.
@@ -192,7 +229,7 @@ fn settling(block: Option<[u32; 3]>) -> String {
     }
 }
 
-fn fault(program: &Program, arrival: &Arrival<'_>, n: u32, unfit: &Unfit) -> LaunchFault {
+fn fault(program: &Program, arrival: &Ready<'_>, n: u32, unfit: &Unfit) -> LaunchFault {
     let line = program.text.line(arrival.launch.at.start);
     let expression = spelt(program, arrival.launch);
     match unfit {
@@ -217,20 +254,20 @@ impl Launch {
                 let grid = [interior.div_ceil((*x).max(1)), interior.div_ceil((*y).max(1)), 1];
                 Ok(Geometry { grid, block: *block, shared: *shared })
             }
-            Rule::Statements { program, call } => stated(program, call, n),
+            Rule::Statements { program, stated } => from_statements(program, stated, n),
         }
     }
 }
 
-fn stated(program: &Program, call: &str, n: u32) -> Result<Geometry, LaunchFault> {
+fn from_statements(program: &Program, stated: &[Stated], n: u32) -> Result<Geometry, LaunchFault> {
     let sites = Sites::of(program);
-    let found = of_kernel(program, &sites, call);
-    let outcomes = reached(program, &found, n);
+    let ready = ready(&sites, stated);
+    let outcomes = reached(&sites, &ready, n);
     let Some((arrival, first)) = outcomes.first() else {
         return Err(LaunchFault::Impossible { line: 0, expression: String::new(), n, what: "it is gone".to_owned() });
     };
     if outcomes.iter().any(|(_, geometry)| geometry != first) {
-        return Err(ambiguous(program, &found, &outcomes));
+        return Err(ambiguous(&sites, &ready, n));
     }
-    first.clone().map_err(|unfit| fault(program, arrival, n, &unfit))
+    first.clone().map_err(|unfit| fault(sites.program, arrival, n, &unfit))
 }

@@ -74,8 +74,8 @@ pub struct Lexed {
 
 /// Punctuators of more than one character, longest first. `>>` and longer are made with regard to what is open.
 const PUNCTUATORS: [&str; 26] = [
-    "<<<", "<<=", "<=>", "->*", "...", "::", "->", "++", "--", "<<", "<=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=",
-    "%=", "&=", "|=", "^=", "##", ".*", ">=",
+    "<<<", "<<=", "<=>", "->*", "...", "::", "->", "++", "--", "<<", "<=", "==", "!=", "&&", "||", "+=", "-=", "*=",
+    "/=", "%=", "&=", "|=", "^=", "##", ".*", ">=",
 ];
 
 /// Takes a text apart; linear in its length.
@@ -400,4 +400,53 @@ fn is_identifier_start(byte: u8) -> bool {
 
 fn is_identifier_part(byte: u8) -> bool {
     is_identifier_start(byte) || byte.is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        lex(text).tokens.iter().map(|token| token.text.to_string()).collect()
+    }
+
+    #[test]
+    fn a_launch_has_its_own_brackets_and_templates_keep_theirs() {
+        assert_eq!(texts("k<<<g, b>>>(a)"), ["k", "<<<", "g", ",", "b", ">>>", "(", "a", ")"]);
+        assert_eq!(texts("v<v<v<int>>> x"), ["v", "<", "v", "<", "v", "<", "int", ">>", ">", "x"]);
+        assert_eq!(texts("k<<<g, f<b>>>>(a)"), ["k", "<<<", "g", ",", "f", "<", "b", ">", ">>>", "(", "a", ")"]);
+        assert_eq!(
+            texts("k<8><<<f(x >> 1), 2>>>"),
+            ["k", "<", "8", ">", "<<<", "f", "(", "x", ">>", "1", ")", ",", "2", ">>>"]
+        );
+    }
+
+    #[test]
+    fn comments_strings_and_splices_do_not_mislead() {
+        let lexed = lex("a /* \"b\n*/ c // d \\\n e\n\"/* f\\\"\" R\"x(g)\" )x\" 'h' i\\\nj");
+        let texts: Vec<&str> = lexed.tokens.iter().map(|token| &*token.text).collect();
+        assert_eq!(texts, ["a", "c", "\"/* f\\\"\"", "R\"x(g)\" )x\"", "'h'", "ij"]);
+        let lines: Vec<u32> = lexed.tokens.iter().map(|token| token.line).collect();
+        assert_eq!(lines, [1, 2, 4, 4, 4, 4]);
+        assert_eq!(lexed.comments.iter().map(|comment| comment.line).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(lexed.tokens.get(1).map(|token| (token.column, token.span.clone())), Some((4, 11..12)));
+    }
+
+    #[test]
+    fn preprocessor_lines_are_marked_to_their_end() {
+        let lexed = lex("# define A \\\n 1\nb #c\n");
+        let marks: Vec<(&str, bool)> = lexed.tokens.iter().map(|token| (&*token.text, token.directive)).collect();
+        assert_eq!(
+            marks,
+            [("#", true), ("define", true), ("A", true), ("1", true), ("b", false), ("#", false), ("c", false)]
+        );
+    }
+
+    #[test]
+    fn numbers_keep_separators_suffixes_and_exponents() {
+        assert_eq!(
+            texts("1'000u+1e-3f-0x1p+2 0xE+1 .5 1.."),
+            ["1'000u", "+", "1e-3f", "-", "0x1p+2", "0xE", "+", "1", ".5", "1.."]
+        );
+    }
 }

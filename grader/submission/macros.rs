@@ -98,8 +98,15 @@ impl Preprocessor {
         self.flush();
     }
 
-    fn finish(self) -> Preprocessed {
+    fn finish(mut self) -> Preprocessed {
+        let mut constants = std::mem::take(&mut self.result.constants);
+        for defined in constants.values_mut() {
+            let mut expander = Expander { macros: &self.macros, budget: &mut self.budget, keep_constants: true };
+            let body = expander.expand(unpainted(std::mem::take(&mut defined.body)), 0);
+            result_tokens(&mut defined.body, body);
+        }
         let mut result = self.result;
+        result.constants = constants;
         result.inactive = self.conditions.finish();
         result
     }
@@ -152,12 +159,29 @@ impl Preprocessor {
         super::conditions::holds(expanded)
     }
 
+    /// Whether a body is arithmetic over numbers: no type, no launch, no list, no statement, no string.
+    fn stands_for_a_number(&self, body: &[Token]) -> bool {
+        let is_number = |token: &Token| {
+            let constant = self.macros.get(&token.text).is_some_and(|known| known.constant);
+            token.kind == TokenKind::Number || token.is("sizeof") || constant
+        };
+        let starts_like_a_value = body.first().is_some_and(|first| {
+            first.kind == TokenKind::Number
+                || matches!(&*first.text, "(" | "-" | "+" | "~" | "!")
+                || is_value_name(first)
+        });
+        starts_like_a_value
+            && body.iter().any(is_number)
+            && body.iter().all(fits_arithmetic)
+            && !is_template_instance(body)
+    }
+
     fn define(&mut self, rest: &[Token]) {
         let Some(name) = rest.first().filter(|name| name.is_identifier()) else { return };
         let after = rest.get(1..).unwrap_or_default();
         let function_like = after.first().is_some_and(|token| token.is("(") && !token.spaced);
         let (parameters, body) = if function_like { parameters_of(after) } else { (None, after) };
-        let constant = parameters.is_none() && stands_for_a_number(body);
+        let constant = parameters.is_none() && self.stands_for_a_number(body);
         let defined = Macro { parameters, body: body.to_vec(), line: name.line, constant };
         if defined.constant {
             self.result.constants.insert(name.text.clone(), defined.clone());
@@ -196,15 +220,6 @@ fn parameters_of(tokens: &[Token]) -> (Option<Vec<Arc<str>>>, &[Token]) {
     (Some(parameters), tokens.get(end + 1..).unwrap_or_default())
 }
 
-/// Whether a body is arithmetic with a number in it: no type, no launch, no list, no statement, no string.
-fn stands_for_a_number(body: &[Token]) -> bool {
-    let has_number = body.iter().any(|token| token.kind == TokenKind::Number || token.is("sizeof"));
-    let starts_like_a_value = body.first().is_some_and(|first| {
-        first.kind == TokenKind::Number || matches!(&*first.text, "(" | "-" | "+" | "~" | "!") || is_value_name(first)
-    });
-    has_number && starts_like_a_value && body.iter().all(fits_arithmetic) && !is_template_instance(body)
-}
-
 fn fits_arithmetic(token: &Token) -> bool {
     match token.kind {
         TokenKind::Number => true,
@@ -227,11 +242,23 @@ fn is_template_instance(body: &[Token]) -> bool {
 }
 
 const TYPE_WORDS: [&str; 14] = [
-    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t", "typename",
-    "dim3",
+    "float", "double", "int", "unsigned", "signed", "long", "short", "char", "bool", "void", "auto", "size_t",
+    "typename", "dim3",
 ];
 const DECLARATION_WORDS: [&str; 14] = [
-    "const", "static", "inline", "extern", "constexpr", "alignas", "struct", "class", "return", "if", "for", "while", "do",
+    "const",
+    "static",
+    "inline",
+    "extern",
+    "constexpr",
+    "alignas",
+    "struct",
+    "class",
+    "return",
+    "if",
+    "for",
+    "while",
+    "do",
     "using",
 ];
 
@@ -382,7 +409,10 @@ impl Expander<'_> {
                 body.extend(items);
             } else if token.is("#") && found.parameters.is_some() {
                 place += 1;
-                body.push(Item { token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) }, painted: None });
+                body.push(Item {
+                    token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) },
+                    painted: None,
+                });
             } else {
                 body.push(Item { token: moved(token, at), painted: None });
             }
@@ -444,4 +474,41 @@ fn split_arguments(list: Vec<Item>, parameters: &[Arc<str>]) -> Vec<Vec<Item>> {
         arguments.push(Vec::new());
     }
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> String {
+        let tokens = preprocess(&lex(text)).tokens;
+        tokens.iter().map(|token| token.text.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn numbers_stay_names_and_everything_else_is_expanded() {
+        let text = "#define N 2048\n#define real float\n#define RESTRICT __restrict__\n#define SQ(x) ((x) * (x))\n\
+            #define BOUNDS __launch_bounds__(256)\n#define K k<32, 8>\nreal RESTRICT SQ(N) BOUNDS K";
+        assert_eq!(expanded(text), "float __restrict__ ( ( N ) * ( N ) ) __launch_bounds__ ( 256 ) k < 32 , 8 >");
+    }
+
+    #[test]
+    fn conditions_leave_in_what_the_host_pass_of_nvcc_sees() {
+        let text = "#ifdef __CUDACC__\na\n#else\nb\n#endif\n#if defined(__CUDA_ARCH__) || UNKNOWN > 3\nc\n#elif 1 + 1 == 2\nd\n#else\ne\n#endif\n\
+            #ifndef F\n#define F 1\nf\n#endif\n#if 0\n#if 1\ng\n#endif\n#else\nh\n#endif\n#undef F\n#ifdef F\ni\n#endif";
+        assert_eq!(expanded(text), "a d f h");
+        let inactive = preprocess(&lex(text)).inactive;
+        assert!(inactive.contains(&(3..5)), "{inactive:?}");
+    }
+
+    #[test]
+    fn arguments_pasting_and_variadic_macros_work_as_in_c() {
+        let text = "#define CAT(a, b) a##b\n#define RUN(k, ...) k<<<1, 2>>>(__VA_ARGS__)\n#define NAME k\nRUN(CAT(he, at), x, f(y, z)) NAME";
+        assert_eq!(expanded(text), "heat <<< 1 , 2 >>> ( x , f ( y , z ) ) k");
+    }
+
+    #[test]
+    fn a_macro_does_not_expand_itself() {
+        assert_eq!(expanded("#define f(x) f(x) + g\n#define g f(y)\nf(2)"), "f ( 2 ) + f ( y )");
+    }
 }

@@ -1,8 +1,10 @@
 //! What was handed in, read as text only: the file, its kernel, its launch, its answer. Runs nothing.
 
+pub mod answer;
 mod arrivals;
 mod calls;
 pub mod conditions;
+pub mod constructs;
 pub mod directive;
 pub mod evaluate;
 mod execute;
@@ -25,11 +27,20 @@ pub mod types;
 pub mod value;
 mod walk;
 
+#[cfg(test)]
+mod fixture_tests;
+#[cfg(test)]
+mod launch_tests;
+#[cfg(test)]
+mod robustness_tests;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use answer::{Answer, AnswerRow, AnswerSource, find_answer};
+pub use constructs::{Construct, constructs};
 pub use kernel::{KernelFault, find_kernel};
 pub use launch::{Launch, LaunchFault, find_launch};
 pub use program::Program;

@@ -106,9 +106,33 @@ pub struct Parser<'a> {
 
 /// Words that may stand before or inside a type and do not change it.
 const SPECIFIERS: [&str; 27] = [
-    "static", "inline", "constexpr", "consteval", "constinit", "extern", "thread_local", "register", "mutable", "typename",
-    "struct", "class", "enum", "union", "volatile", "explicit", "virtual", "friend", "__device__", "__host__", "__shared__",
-    "__constant__", "__managed__", "__forceinline__", "__noinline__", "__inline__", "__global__",
+    "static",
+    "inline",
+    "constexpr",
+    "consteval",
+    "constinit",
+    "extern",
+    "thread_local",
+    "register",
+    "mutable",
+    "typename",
+    "struct",
+    "class",
+    "enum",
+    "union",
+    "volatile",
+    "explicit",
+    "virtual",
+    "friend",
+    "__device__",
+    "__host__",
+    "__shared__",
+    "__constant__",
+    "__managed__",
+    "__forceinline__",
+    "__noinline__",
+    "__inline__",
+    "__global__",
 ];
 /// Words between a pointer and a name.
 const POINTER_WORDS: [&str; 6] = ["__restrict__", "__restrict", "restrict", "volatile", "__grid_constant__", "__const"];
@@ -236,7 +260,9 @@ impl<'a> Parser<'a> {
         let mut path = self.identifier()?.to_string();
         let mut arguments = None;
         loop {
-            if self.is("<") && let Some(after) = self.after_angles(self.at).filter(|&after| with_arguments(self, after)) {
+            if self.is("<")
+                && let Some(after) = self.after_angles(self.at).filter(|&after| with_arguments(self, after))
+            {
                 arguments = Some(self.template_arguments(after));
             }
             if !(self.is("::") && self.ahead(1).is_some_and(Token::is_identifier)) || path.len() > 400 {
@@ -408,17 +434,70 @@ impl<'a> Parser<'a> {
 }
 
 fn is_attribute_word(word: &str) -> bool {
-    matches!(word, "__attribute__" | "__attribute" | "alignas" | "__align__" | "__launch_bounds__" | "__declspec" | "__cluster_dims__" | "__block_size__" | "__maxnreg__")
+    matches!(
+        word,
+        "__attribute__"
+            | "__attribute"
+            | "alignas"
+            | "__align__"
+            | "__launch_bounds__"
+            | "__declspec"
+            | "__cluster_dims__"
+            | "__block_size__"
+            | "__maxnreg__"
+    )
 }
 
 /// Words that can be no type's name.
 pub fn is_reserved(word: &str) -> bool {
     matches!(
         word,
-        "if" | "else" | "for" | "while" | "do" | "switch" | "case" | "default" | "return" | "break" | "continue" | "goto" | "sizeof"
-            | "new" | "delete" | "throw" | "true" | "false" | "nullptr" | "this" | "operator" | "template" | "using" | "typedef"
-            | "namespace" | "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast" | "alignof" | "public"
-            | "private" | "protected" | "try" | "catch" | "asm" | "static_assert" | "noexcept" | "co_await"
-            | "__restrict__" | "__restrict" | "restrict" | "__grid_constant__" | "__launch_bounds__" | "override" | "and" | "or" | "not"
+        "if" | "else"
+            | "for"
+            | "while"
+            | "do"
+            | "switch"
+            | "case"
+            | "default"
+            | "return"
+            | "break"
+            | "continue"
+            | "goto"
+            | "sizeof"
+            | "new"
+            | "delete"
+            | "throw"
+            | "true"
+            | "false"
+            | "nullptr"
+            | "this"
+            | "operator"
+            | "template"
+            | "using"
+            | "typedef"
+            | "namespace"
+            | "static_cast"
+            | "reinterpret_cast"
+            | "const_cast"
+            | "dynamic_cast"
+            | "alignof"
+            | "public"
+            | "private"
+            | "protected"
+            | "try"
+            | "catch"
+            | "asm"
+            | "static_assert"
+            | "noexcept"
+            | "co_await"
+            | "__restrict__"
+            | "__restrict"
+            | "restrict"
+            | "__grid_constant__"
+            | "__launch_bounds__"
+            | "override"
+            | "and"
+            | "or"
+            | "not"
     )
 }

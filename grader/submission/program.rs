@@ -1,6 +1,7 @@
 //! A submission's declarations: functions, variables, structs, enumerators and type names, wherever they stand.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::lexer::{Comment, lex};
@@ -10,7 +11,7 @@ use super::tree::{Declarator, Expression, Parameter, Statement};
 use super::types::{Base, Type};
 
 /// A submission's text, taken apart once.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Program {
     /// The text after the preprocessor.
     pub text: Text,
@@ -85,6 +86,12 @@ pub struct Variable {
 #[derive(Debug, Default)]
 pub struct Struct {
     pub members: Vec<Declarator>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({} tokens, {} functions)", self.text.tokens.len(), self.functions.len())
+    }
 }
 
 impl Program {

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use super::Geometry;
 use super::interpreter::{Interpreter, to_dim3};
-use super::program::Program;
-use super::sites::{Enter, Step, call_details, callee_name};
+use super::sites::{Enter, Sites, Step, call_details, callee_name};
 use super::tree::{Expression, ExpressionKind};
 use super::value::{Data, Identity, Unknown, Value};
 
@@ -32,16 +31,15 @@ pub enum Unfit {
 
 /// Follows a way; n stands for the names in `replaced`.
 pub fn follow(
-    program: &Program,
+    sites: &Sites<'_>,
     way: &[Step<'_>],
     launch: &Expression,
     replaced: HashSet<Identity>,
     n: Option<u32>,
 ) -> Reached {
-    let mut interpreter = match n {
-        Some(n) => Interpreter::with_n(program, replaced, n),
-        None => Interpreter::new(program),
-    };
+    let mut interpreter = Interpreter::new(sites.program);
+    (interpreter.replaced, interpreter.n) = (replaced, n);
+    let fuel = interpreter.limit_fuel(sites.work.get());
     let mut reachable = true;
     for step in way {
         let body = interpreter.enter(&step.enter);
@@ -52,6 +50,8 @@ pub fn follow(
     interpreter.refuel();
     let mut reached = interpreter.launched(launch);
     reached.reachable = reachable;
+    interpreter.refuel();
+    sites.work.set(sites.work.get().saturating_sub(fuel - interpreter.total_fuel));
     reached
 }
 
@@ -67,7 +67,8 @@ impl Interpreter<'_> {
             }
             Enter::Call { function, call } => {
                 let (template, object, arguments) = call_details(call);
-                let known = object.map(|object| self.evaluate(object)).filter(|this| matches!(this.data, Data::Object { .. }));
+                let known =
+                    object.map(|object| self.evaluate(object)).filter(|this| matches!(this.data, Data::Object { .. }));
                 let own = || self.frames.last().and_then(|frame| frame.this.clone());
                 let this = known.or_else(own);
                 let this = function.owner.as_ref().and_then(|owner| this.or_else(|| self.object_of(owner)));

@@ -25,7 +25,9 @@ pub fn names(text: &Text) -> Names {
             "typedef" => {
                 let rest = text.tokens.get(at..).unwrap_or_default();
                 let end = rest.iter().take(400).position(|token| token.is(";")).unwrap_or(0);
-                if let Some(name) = end.checked_sub(1).and_then(|last| rest.get(last)).filter(|name| name.is_identifier()) {
+                if let Some(name) =
+                    end.checked_sub(1).and_then(|last| rest.get(last)).filter(|name| name.is_identifier())
+                {
                     names.types.insert(name.text.clone());
                 }
             }
@@ -48,7 +50,9 @@ fn template_name(text: &Text, names: &Names, at: usize) -> Option<Arc<str>> {
             "struct" | "class" => return text.tokens.get(at + 1).map(|name| name.text.clone()),
             "{" | ";" => return None,
             "=" => return text.tokens.get(at.checked_sub(1)?).map(|name| name.text.clone()),
-            word if opens && (word.starts_with("__") || matches!(word, "alignas" | "decltype")) => at = text.partner(at + 1),
+            word if opens && (word.starts_with("__") || matches!(word, "alignas" | "decltype")) => {
+                at = text.partner(at + 1)
+            }
             _ if opens && token.is_identifier() => return Some(token.text.clone()),
             _ => {}
         }
@@ -60,8 +64,12 @@ fn template_name(text: &Text, names: &Names, at: usize) -> Option<Arc<str>> {
 /// Fills `program` with the declarations of `text`.
 pub fn scan(text: &Text, program: &mut Program) {
     let names = program.names.clone();
-    let mut scanner =
-        Scanner { parser: Parser::new(text, &names, 0, text.tokens.len()), program, scopes: Vec::new(), template: None };
+    let mut scanner = Scanner {
+        parser: Parser::new(text, &names, 0, text.tokens.len()),
+        program,
+        scopes: Vec::new(),
+        template: None,
+    };
     while scanner.parser.at < scanner.parser.end {
         let before = scanner.parser.at;
         scanner.declaration();
@@ -256,7 +264,8 @@ impl Scanner<'_, '_> {
                 (last, offset) = (value, 0);
             }
             let initial = last.clone().map(Initial::Value);
-            let declarator = Declarator { name: enumerator, name_at, kind: Type::of(INT), dimensions: Vec::new(), initial };
+            let declarator =
+                Declarator { name: enumerator, name_at, kind: Type::of(INT), dimensions: Vec::new(), initial };
             let scope = name.as_deref().filter(|_| scoped);
             self.variable(declarator, scope, offset);
             offset += 1;
@@ -269,12 +278,14 @@ impl Scanner<'_, '_> {
         if !matches!(self.parser.token().map(|token| &*token.text), Some("struct" | "class" | "union")) {
             return false;
         }
-        let stops = |at: &usize| self.parser.text.tokens.get(*at).is_some_and(|t| matches!(&*t.text, "{" | ";" | "=" | ")"));
+        let stops =
+            |at: &usize| self.parser.text.tokens.get(*at).is_some_and(|t| matches!(&*t.text, "{" | ";" | "=" | ")"));
         let stop = (self.parser.at..self.parser.end).take(60).find(stops);
         let function = (self.parser.at..stop.unwrap_or(0)).any(|at| {
-            self.parser.text.is(at, "(") && !at.checked_sub(1).is_some_and(|before| {
-                self.parser.text.is(before, "alignas") || self.parser.text.is(before, "__align__")
-            })
+            self.parser.text.is(at, "(")
+                && !at.checked_sub(1).is_some_and(|before| {
+                    self.parser.text.is(before, "alignas") || self.parser.text.is(before, "__align__")
+                })
         });
         stop.is_some_and(|at| self.parser.text.is(at, "{")) && !function
     }
@@ -411,7 +422,9 @@ impl Scanner<'_, '_> {
             return None;
         }
         let from = last.saturating_sub(40);
-        let angle = (from..last).rev().find(|&at| self.parser.after_angles(at) == Some(open) && self.parser.text.is(at, "<"))?;
+        let angle = (from..last)
+            .rev()
+            .find(|&at| self.parser.after_angles(at) == Some(open) && self.parser.text.is(at, "<"))?;
         angle.checked_sub(1).filter(|&at| is_name(at)).map(|at| (at, true))
     }
 

@@ -10,7 +10,8 @@ pub const CONTRACT: &str = "(const float*, float*, int, float)";
 /// A kernel's parameters as they are, aliases resolved: `(const float*, float*, unsigned int, float)`.
 pub fn spelt(program: &Program, function: &Function) -> String {
     let Some(parameters) = &function.parameters else { return "(parameters that cannot be read)".to_owned() };
-    let kinds: Vec<String> = parameters.iter().take(12).map(|parameter| resolved(program, function, parameter).to_string()).collect();
+    let kinds: Vec<String> =
+        parameters.iter().take(12).map(|parameter| resolved(program, function, parameter).to_string()).collect();
     format!("({})", kinds.join(", "))
 }
 
@@ -20,7 +21,12 @@ pub fn fault(program: &Program, function: &Function) -> Option<String> {
     if parameters.len() != 4 {
         return Some(format!("it has {} parameters; the contract is {CONTRACT}", parameters.len()));
     }
-    let wanted = [("in", wanted_pointer(true)), ("out", wanted_pointer(false)), ("n", Type::of(INT)), ("r", Type::of(Base::Float))];
+    let wanted = [
+        ("in", wanted_pointer(true)),
+        ("out", wanted_pointer(false)),
+        ("n", Type::of(INT)),
+        ("r", Type::of(Base::Float)),
+    ];
     for (parameter, (role, wanted)) in parameters.iter().zip(wanted) {
         let kind = resolved(program, function, parameter);
         if !same(&kind, &wanted) {
@@ -64,6 +70,7 @@ fn stands_for(function: &Function, parameter: &Parameter) -> Base {
 /// What a template's type parameter stands for, as the contract's arguments deduce it.
 pub fn deduced_type(function: &Function, name: &str) -> Option<String> {
     let parameters = function.parameters.iter().flatten();
-    let mut using = parameters.into_iter().filter(|parameter| matches!(&parameter.kind.base, Base::Named(base) if &**base == name));
+    let mut using =
+        parameters.into_iter().filter(|parameter| matches!(&parameter.kind.base, Base::Named(base) if &**base == name));
     using.next().map(|parameter| stands_for(function, parameter).to_string())
 }

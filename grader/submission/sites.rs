@@ -3,6 +3,7 @@
 //! A way begins in a function that nobody calls (main, mostly) and goes down, call by call, to the function with the
 //! launch: `main -> run(grid, block, n) -> twoStep<<<...>>>`. Lambdas are steps of their own.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,8 +12,12 @@ use super::tree::{Declarator, Expression, ExpressionKind, Initial, Lambda, Templ
 use super::walk::{self, Visitor};
 
 /// Ways to one launch, and calls on a way, that are looked at.
-const WAYS: usize = 48;
+const WAYS: usize = 24;
 const CALLS: usize = 10;
+/// Functions and lambdas entered in search of the ways to one launch.
+const SEARCHED: u32 = 4000;
+/// Nodes evaluated for all ways together.
+const WORK: u32 = 6_000_000;
 
 /// A launch or call, and where it stands.
 #[derive(Clone)]
@@ -43,18 +48,29 @@ pub enum Enter<'p> {
 
 /// The launches of a program and the calls that lead there.
 pub struct Sites<'p> {
-    program: &'p Program,
+    pub program: &'p Program,
     /// `<<<...>>>`, cudaLaunchKernel and cudaLaunchKernelEx, in the order of the text.
     pub launches: Vec<Node<'p>>,
     /// Calls by the last part of the callee's name.
     calls: HashMap<&'p str, Vec<Node<'p>>>,
     /// Names of the variables that hold lambdas, by the lambda's first token.
     lambda_names: HashMap<usize, Arc<str>>,
+    /// What is left of [`SEARCHED`].
+    search: Cell<u32>,
+    /// What is left of [`WORK`].
+    pub work: Cell<u32>,
 }
 
 impl<'p> Sites<'p> {
     pub fn of(program: &'p Program) -> Self {
-        let mut sites = Self { program, launches: Vec::new(), calls: HashMap::new(), lambda_names: HashMap::new() };
+        let mut sites = Self {
+            program,
+            launches: Vec::new(),
+            calls: HashMap::new(),
+            lambda_names: HashMap::new(),
+            search: Cell::new(0),
+            work: Cell::new(WORK),
+        };
         for (index, function) in program.functions.iter().enumerate() {
             if let Some(body) = &function.body {
                 let mut finder = Finder { sites: &mut sites, function: index, lambdas: Vec::new() };
@@ -66,6 +82,7 @@ impl<'p> Sites<'p> {
 
     /// The ways to a launch, at most [`WAYS`].
     pub fn ways(&self, node: &Node<'p>) -> Vec<Vec<Step<'p>>> {
+        self.search.set(SEARCHED);
         let mut ways = self.ways_to(node, node.expression.at.start, &mut Vec::new());
         ways.truncate(WAYS);
         ways
@@ -73,9 +90,11 @@ impl<'p> Sites<'p> {
 
     /// The ways to a token inside the innermost function or lambda around `node`.
     fn ways_to(&self, node: &Node<'p>, target: usize, visited: &mut Vec<usize>) -> Vec<Vec<Step<'p>>> {
-        if visited.len() >= CALLS {
+        let left = self.search.get();
+        if visited.len() >= CALLS || left == 0 {
             return Vec::new();
         }
+        self.search.set(left - 1);
         match node.lambdas.split_last() {
             Some((lambda, around)) => self.ways_into_lambda(node, lambda, around, target, visited),
             None => self.ways_into_function(node.function, target, visited),
@@ -128,7 +147,8 @@ impl<'p> Sites<'p> {
         }
         visited.push(index);
         let mut ways = Vec::new();
-        let callers: Vec<&Node<'p>> = self.callers(function).filter(|caller| !visited.contains(&caller.function)).collect();
+        let callers: Vec<&Node<'p>> =
+            self.callers(function).filter(|caller| !visited.contains(&caller.function)).collect();
         for caller in callers {
             for mut way in self.ways_to(caller, caller.expression.at.start, visited) {
                 way.push(Step { enter: Enter::Call { function, call: caller.expression }, target });
@@ -193,7 +213,9 @@ impl<'p> Visitor<'p> for Finder<'_, 'p> {
             ExpressionKind::Launch(_) => self.sites.launches.push(node()),
             ExpressionKind::Lambda(_) => self.lambdas.push(expression),
             ExpressionKind::Call(callee, _) => match callee_name(callee) {
-                Some("cudaLaunchKernel" | "cudaLaunchCooperativeKernel" | "cudaLaunchKernelEx" | "cudaLaunchKernelExC") => {
+                Some(
+                    "cudaLaunchKernel" | "cudaLaunchCooperativeKernel" | "cudaLaunchKernelEx" | "cudaLaunchKernelExC",
+                ) => {
                     self.sites.launches.push(node());
                 }
                 Some(name) => self.sites.calls.entry(name).or_default().push(node()),

@@ -111,7 +111,8 @@ impl Parser<'_> {
     fn defines_type(&self) -> bool {
         let rest = self.text.tokens.get(self.at..self.end).unwrap_or_default();
         let stop = rest.iter().take(30).find(|token| matches!(&*token.text, "{" | ";" | "="));
-        stop.is_some_and(|token| token.is("{")) && !self.ahead(2).is_some_and(|token| token.is_identifier() && !token.is("final"))
+        stop.is_some_and(|token| token.is("{"))
+            && !self.ahead(2).is_some_and(|token| token.is_identifier() && !token.is("final"))
     }
 
     fn jump(&mut self) -> Option<StatementKind> {
@@ -300,7 +301,8 @@ impl Parser<'_> {
         } else if self.is("{") {
             Some(Initial::Arguments(self.brace_items()?))
         } else if self.is("(") {
-            self.between(|parser| parser.list(|parser| Some((None, parser.deeper(Self::assignment)?)))).map(Initial::Arguments)
+            self.between(|parser| parser.list(|parser| Some((None, parser.deeper(Self::assignment)?))))
+                .map(Initial::Arguments)
         } else {
             None
         };

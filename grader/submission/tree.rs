@@ -55,7 +55,12 @@ impl ExpressionKind {
     pub fn height_of_parts(&self) -> u16 {
         let tallest = |parts: &[Expression]| parts.iter().map(|part| part.height).max().unwrap_or(0);
         match self {
-            Self::Number(_) | Self::Character(_) | Self::Text | Self::SizeOfType(_) | Self::Lambda(_) | Self::Opaque => 0,
+            Self::Number(_)
+            | Self::Character(_)
+            | Self::Text
+            | Self::SizeOfType(_)
+            | Self::Lambda(_)
+            | Self::Opaque => 0,
             Self::Name(name) => name.height(),
             Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) | Self::Member(part, _) => part.height,
             Self::Step { place, .. } => place.height,
@@ -82,7 +87,11 @@ pub enum ExpressionKind {
     /// `- + ! ~ * &` before a value.
     Unary(char, Box<Expression>),
     /// `++` and `--`.
-    Step { by: i8, before: bool, place: Box<Expression> },
+    Step {
+        by: i8,
+        before: bool,
+        place: Box<Expression>,
+    },
     Binary(Operator, Box<Expression>, Box<Expression>),
     /// `=`, or `+=` and its like.
     Assign(Option<Operator>, Box<Expression>, Box<Expression>),
@@ -154,10 +163,29 @@ pub enum StatementKind {
     /// `auto [a, b] = value;`
     Bind(Vec<(Arc<str>, usize)>, Expression),
     Block(Vec<Statement>),
-    If { before: Vec<Statement>, condition: Expression, then: Box<Statement>, otherwise: Option<Box<Statement>> },
-    Loop { before: Option<Box<Statement>>, condition: Option<Expression>, step: Option<Expression>, body: Box<Statement>, test_first: bool },
-    ForEach { name: Arc<str>, name_at: usize, range: Expression, body: Box<Statement> },
-    Switch { condition: Expression, body: Box<Statement> },
+    If {
+        before: Vec<Statement>,
+        condition: Expression,
+        then: Box<Statement>,
+        otherwise: Option<Box<Statement>>,
+    },
+    Loop {
+        before: Option<Box<Statement>>,
+        condition: Option<Expression>,
+        step: Option<Expression>,
+        body: Box<Statement>,
+        test_first: bool,
+    },
+    ForEach {
+        name: Arc<str>,
+        name_at: usize,
+        range: Expression,
+        body: Box<Statement>,
+    },
+    Switch {
+        condition: Expression,
+        body: Box<Statement>,
+    },
     /// A `case`; without a value, the default one.
     Case(Option<Expression>),
     Return(Option<Expression>),

@@ -9,7 +9,11 @@ pub enum Base {
     Void,
     Bool,
     /// `spelling` tells `long` from `long long`, which have the same width on the systems served.
-    Integer { bits: u8, signed: bool, spelling: &'static str },
+    Integer {
+        bits: u8,
+        signed: bool,
+        spelling: &'static str,
+    },
     Float,
     Double,
     Auto,

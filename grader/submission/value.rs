@@ -21,14 +21,27 @@ pub struct Value {
 
 #[derive(Clone, Debug)]
 pub enum Data {
-    Integer { value: i128, bits: u8, signed: bool },
-    Float { value: f64, single: bool },
+    Integer {
+        value: i128,
+        bits: u8,
+        signed: bool,
+    },
+    Float {
+        value: f64,
+        single: bool,
+    },
     /// A struct's members by name; dim3 is one.
-    Object { name: Arc<str>, members: Vec<(Arc<str>, Value)> },
+    Object {
+        name: Arc<str>,
+        members: Vec<(Arc<str>, Value)>,
+    },
     /// An array, or a list in braces whose items may name members.
     List(Vec<(Option<Arc<str>>, Value)>),
     /// A kernel or function: its index, and its template arguments as the call needs them.
-    Function { index: usize, arguments: Option<Vec<String>> },
+    Function {
+        index: usize,
+        arguments: Option<Vec<String>>,
+    },
     Lambda(Arc<Lambda>),
     Unknown(Arc<Unknown>),
 }
@@ -93,6 +106,17 @@ impl Value {
         self
     }
 
+    /// How many values it is made of.
+    pub fn weight(&self) -> u32 {
+        let all =
+            |parts: &mut dyn Iterator<Item = &Value>| parts.fold(1u32, |sum, part| sum.saturating_add(part.weight()));
+        match &self.data {
+            Data::Object { members, .. } => all(&mut members.iter().map(|member| &member.1)),
+            Data::List(items) => all(&mut items.iter().map(|item| &item.1)),
+            _ => 1,
+        }
+    }
+
     pub fn as_unknown(&self) -> Option<&Arc<Unknown>> {
         match &self.data {
             Data::Unknown(unknown) => Some(unknown),
@@ -134,7 +158,9 @@ impl Value {
 
     pub fn member_mut(&mut self, name: &str) -> Option<&mut Value> {
         match &mut self.data {
-            Data::Object { members, .. } => members.iter_mut().find(|member| &*member.0 == name).map(|member| &mut member.1),
+            Data::Object { members, .. } => {
+                members.iter_mut().find(|member| &*member.0 == name).map(|member| &mut member.1)
+            }
             _ => None,
         }
     }
@@ -313,7 +339,10 @@ mod tests {
 
     #[test]
     fn literals_have_cpps_values_and_types() {
-        assert_eq!((number("1'024u"), number("0x20"), number("0b101"), number("017"), number("0")), (1024, 32, 5, 15, 0));
+        assert_eq!(
+            (number("1'024u"), number("0x20"), number("0b101"), number("017"), number("0")),
+            (1024, 32, 5, 15, 0)
+        );
         assert!(matches!(literal("2u").map(|v| v.data), Some(Data::Integer { bits: 32, signed: false, .. })));
         assert!(matches!(literal("2ull").map(|v| v.data), Some(Data::Integer { bits: 64, signed: false, .. })));
         assert!(matches!(literal("1e3f").map(|v| v.data), Some(Data::Float { single: true, .. })));

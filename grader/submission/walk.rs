@@ -7,9 +7,11 @@ pub trait Visitor<'p> {
     fn enter(&mut self, _expression: &'p Expression) {}
     fn leave(&mut self, _expression: &'p Expression) {}
     fn declare(&mut self, _declarator: &'p Declarator) {}
+    fn statement(&mut self, _statement: &'p Statement) {}
 }
 
 pub fn statement<'p>(at: &'p Statement, visitor: &mut dyn Visitor<'p>) {
+    visitor.statement(at);
     match &at.kind {
         StatementKind::Expression(value)
         | StatementKind::Bind(_, value)

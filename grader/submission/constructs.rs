@@ -1,0 +1,142 @@
+//! What a kernel uses that the cpu engine cannot judge: found in the text, so that it can be named with its line.
+//!
+//! Only code counts: a comment, a string or an `#include` is nothing, nor is what a condition leaves out.
+
+use super::lexer::{Token, TokenKind};
+use super::program::Program;
+use super::tree::ExpressionKind;
+use super::tree::{Expression, Tokens};
+use super::walk::{self, Visitor};
+
+/// Something that needs a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Construct {
+    /// `inline PTX (asm)`
+    pub what: String,
+    /// Line of its first use, from 1.
+    pub line: u32,
+}
+
+/// The constructs in the order of their lines, each kind once.
+pub fn constructs(program: &Program) -> Vec<Construct> {
+    let host_only = host_bodies(program);
+    let mut found: Vec<Construct> = Vec::new();
+    for (at, token) in program.text.tokens.iter().enumerate() {
+        let Some(what) = construct(program, at, token) else { continue };
+        let in_device_code = !host_only.iter().any(|body| body.contains(&at));
+        if in_device_code && !found.iter().any(|other| other.what == what) {
+            found.push(Construct { what: what.to_owned(), line: token.line });
+        }
+    }
+    found.extend(launches_from_kernels(program));
+    found.sort_by_key(|construct| construct.line);
+    found
+}
+
+fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str> {
+    if token.kind != TokenKind::Identifier {
+        return None;
+    }
+    let called = || program.text.is(at + 1, "(") || program.text.is(at + 1, "<");
+    let qualifies = || program.text.is(at + 1, "::");
+    let word = &*token.text;
+    Some(match word {
+        "asm" | "__asm__" | "__asm" => "inline PTX (asm)",
+        "cudaTextureObject_t" | "texture" if word != "texture" || program.text.is(at + 1, "<") => "textures",
+        "cudaSurfaceObject_t" | "surface" if word != "surface" || program.text.is(at + 1, "<") => "surfaces",
+        "wmma" if qualifies() => "tensor cores (wmma)",
+        "thrust" if qualifies() => "thrust",
+        "cub" if qualifies() => "cub",
+        "this_grid" | "grid_group" if called() || word == "grid_group" => "a grid-wide barrier (cooperative groups)",
+        "this_cluster" | "cluster_group" if called() || word == "cluster_group" => "thread block clusters",
+        "__nanosleep" if called() => "__nanosleep",
+        _ if called() && is_texture_fetch(word) => "textures",
+        _ if called() && is_surface_access(word) => "surfaces",
+        _ if called() && word.starts_with("__mma_") => "tensor cores (mma)",
+        _ => return None,
+    })
+}
+
+fn is_texture_fetch(word: &str) -> bool {
+    let dimensions = |rest: &str| rest.starts_with(['1', '2', '3', 'C']);
+    word.strip_prefix("tex").is_some_and(dimensions) && word.len() <= 24 && word.contains('D')
+        || word.starts_with("texCubemap")
+}
+
+fn is_surface_access(word: &str) -> bool {
+    word.strip_prefix("surf")
+        .is_some_and(|rest| rest.starts_with(['1', '2', '3']) && (rest.contains("read") || rest.contains("write")))
+}
+
+/// Bodies of functions that only the host runs: no kernel, and none of the words that put a function on the device.
+fn host_bodies(program: &Program) -> Vec<Tokens> {
+    let bodies = program.functions.iter().filter(|function| !function.global);
+    bodies
+        .filter(|function| !has_device_word(program, function.at))
+        .filter_map(|function| function.body.as_ref().map(|body| body.at.clone()))
+        .collect()
+}
+
+/// Whether `__device__` or `constexpr` stands in the declaration before a function's name.
+fn has_device_word(program: &Program, name_at: usize) -> bool {
+    let before = program.text.tokens.get(name_at.saturating_sub(24)..name_at).unwrap_or_default();
+    let declaration = before.iter().rev().take_while(|token| !token.is(";") && !token.is("}") && !token.is("{"));
+    declaration.into_iter().any(|token| token.is("__device__") || token.is("constexpr"))
+}
+
+/// Dynamic parallelism: the first launch inside each kernel or device function.
+fn launches_from_kernels(program: &Program) -> Option<Construct> {
+    let on_device = program.functions.iter().filter(|function| {
+        function.global || has_device_word(program, function.at) && !is_also_host(program, function.at)
+    });
+    let mut finder = LaunchFinder { first: None };
+    for body in on_device.filter_map(|function| function.body.as_ref()) {
+        walk::statement(body, &mut finder);
+    }
+    let line = program.text.line(finder.first?);
+    Some(Construct { what: "a launch from device code (dynamic parallelism)".to_owned(), line })
+}
+
+fn is_also_host(program: &Program, name_at: usize) -> bool {
+    let before = program.text.tokens.get(name_at.saturating_sub(24)..name_at).unwrap_or_default();
+    let declaration = before.iter().rev().take_while(|token| !token.is(";") && !token.is("}") && !token.is("{"));
+    declaration.into_iter().any(|token| token.is("__host__") || token.is("constexpr"))
+}
+
+struct LaunchFinder {
+    first: Option<usize>,
+}
+
+impl<'p> Visitor<'p> for LaunchFinder {
+    fn enter(&mut self, expression: &'p Expression) {
+        if matches!(expression.kind, ExpressionKind::Launch(_)) {
+            self.first = self.first.or(Some(expression.at.start));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(String, u32)> {
+        constructs(&Program::new(text)).into_iter().map(|construct| (construct.what, construct.line)).collect()
+    }
+
+    #[test]
+    fn what_only_a_gpu_can_judge_is_named_with_its_line() {
+        let text = "__device__ float f(const float* p) {\n  float v; asm volatile(\"ld.global.f32 %0, [%1];\" : \"=f\"(v) : \"l\"(p)); return v; }\n\
+            __global__ void k(cudaTextureObject_t t, float* o) {\n  o[0] = tex2D<float>(t, 0, 0);\n  cg::this_grid().sync();\n  k<<<1, 1>>>(t, o); }\n";
+        let found = found(text);
+        let lines: Vec<u32> = found.iter().map(|(_, line)| *line).collect();
+        assert_eq!(lines, [2, 3, 5, 6], "{found:?}");
+    }
+
+    #[test]
+    fn comments_includes_strings_and_host_code_are_no_use() {
+        let text = "#include <thrust/sort.h>\n// asm tex2D<float>(t)\n#if 0\nasm(\"\");\n#endif\nusing namespace nvcuda;\n\
+            int main() { const char* s = \"asm\"; thrust::sort(a, b); cub::DeviceReduce::Sum(x); k<<<1, 1>>>(a, b, n, r); }\n\
+            __global__ void k(const float* texture, float* o, int n, float r) { float surface = texture[0]; o[0] = surface; }\n";
+        assert_eq!(found(text), []);
+    }
+}

@@ -1,0 +1,61 @@
+//! The bundled fixtures: the kernel and launch source that each verdict.json names are the ones found.
+
+use std::path::Path;
+
+use super::{LaunchSource, find_kernel, find_launch, parse, read};
+
+#[derive(serde::Deserialize)]
+struct Expected {
+    kernel: Option<String>,
+    launch_source: Option<LaunchSource>,
+    failing_check: Option<String>,
+}
+
+/// What was found, where it is not what is expected.
+fn differs(folder: &Path, expected: &Expected) -> Option<String> {
+    let failing = expected.failing_check.as_deref().unwrap_or_default();
+    let submission = match read(folder) {
+        Ok(submission) => submission,
+        Err(error) => return (failing != "source").then(|| error.to_string()),
+    };
+    let program = parse(&submission);
+    let kernel = match find_kernel(&program) {
+        Ok(kernel) if failing == "kernel" => return Some(format!("found {}", kernel.call)),
+        Ok(kernel) => kernel,
+        Err(fault) => return (failing != "kernel").then(|| format!("{fault}\n{}", fault.details().join("\n"))),
+    };
+    let last = kernel.name.rsplit("::").next();
+    if expected.kernel.is_some() && expected.kernel.as_deref() != last {
+        return Some(format!("found {}", kernel.call));
+    }
+    match find_launch(&program, &kernel) {
+        // A launch that no device can make is found here and refused by the engine.
+        Ok(launch) if failing == "launch" && expected.launch_source.is_none() => {
+            Some(format!("found {:?} {:?}", launch.source, launch.geometry(2048)))
+        }
+        Ok(launch) => {
+            let wrong = expected.launch_source.is_some_and(|source| source != launch.source);
+            let geometry = launch.geometry(2048);
+            (wrong || geometry.is_err()).then(|| format!("{:?} {geometry:?}", launch.source))
+        }
+        Err(fault) => (failing != "launch").then(|| format!("{fault}\n{}", fault.details().join("\n"))),
+    }
+}
+
+#[test]
+fn every_fixture_has_the_kernel_and_launch_that_it_says() {
+    // Where the fixtures are being written in another checkout, its root may be named.
+    let root = std::env::var("HEAT_GRADER_ROOT").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    let mut wrong = Vec::new();
+    for half in ["fixtures/right", "fixtures/wrong"] {
+        let folders = std::fs::read_dir(Path::new(&root).join(half)).into_iter().flatten().flatten();
+        for folder in folders.map(|entry| entry.path()) {
+            let verdict = std::fs::read_to_string(folder.join("verdict.json"));
+            let Some(expected) = verdict.ok().and_then(|text| serde_json::from_str::<Expected>(&text).ok()) else {
+                continue;
+            };
+            wrong.extend(differs(&folder, &expected).map(|found| format!("{}: {found}", folder.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
