@@ -14,10 +14,10 @@ use std::sync::Arc;
 use anyhow::{Context, bail, ensure};
 
 use super::bracket::{Bracket, Start};
-use super::cells::{Difference, Mismatches, WrongCell, compare};
+use super::cells::{Difference, compare};
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
-use crate::execute::{Actor, Hazard, InputChange, Observation, RunFault, Trial, Watch};
+use crate::execute::{Observation, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
 

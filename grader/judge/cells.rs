@@ -121,10 +121,7 @@ fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> boo
     let bits_agree = |at: usize| want[at].to_bits() == have[at].to_bits();
     let ends_agree = bits_agree(0) && bits_agree(want.len() - 1);
     let inside = if ring_row { 0.0 } else { tolerance };
-    let wrong = want
-        .iter()
-        .zip(have)
-        .fold(false, |wrong, (want, have)| wrong | !within(*want, *have, inside));
+    let wrong = want.iter().zip(have).fold(false, |wrong, (want, have)| wrong | !within(*want, *have, inside));
     // -0.0 and 0.0 differ by nothing, yet they are different bits: a ring row is looked at twice.
     ends_agree && !wrong && (!ring_row || (0..want.len()).all(bits_agree))
 }

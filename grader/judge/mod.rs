@@ -17,8 +17,8 @@ pub mod reads;
 mod values;
 mod words;
 
-use outcome::{FirstMismatch, Outcome};
 use hazards::SeenHazard;
+use outcome::{FirstMismatch, Outcome};
 use plan::{Kind, Planned, Scope};
 use reads::Reads;
 
