@@ -1,5 +1,6 @@
 //! Where results leave the process: terminal, report files, and the sentence of an internal error.
 
+use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -86,7 +87,7 @@ static PANIC: Mutex<Option<String>> = Mutex::new(None);
 pub fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| {
-        let what = info.payload_as_str().unwrap_or("no message");
+        let what = message_of(info.payload());
         let at = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         let mut first = PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         first.get_or_insert_with(|| format!("internal error{at}: {what}"));
@@ -94,6 +95,12 @@ pub fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T>
     let outcome = caught(work);
     std::panic::set_hook(before);
     outcome
+}
+
+/// What a panic was given to say.
+fn message_of(payload: &dyn Any) -> &str {
+    let formatted = payload.downcast_ref::<String>().map(String::as_str);
+    formatted.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 /// As [`guarded`], inside of it: for one piece of work of several, whose panic must not end the others.

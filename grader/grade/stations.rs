@@ -14,6 +14,7 @@ use crate::compile::toolkit::{self, HostCompiler, Lookup};
 use crate::execute::Runner;
 use crate::execute::cpu::{CpuRunner, GeometryOf, Program, this_executable};
 use crate::exercise::Exercise;
+use crate::judge::answer::{Given, GivenRow};
 use crate::judge::case;
 use crate::report::{Diagnostic, Launch};
 use crate::submission::{self, Geometry, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
@@ -49,11 +50,11 @@ impl Stations for Machine<'_> {
     fn read(&self) -> Result<Result<Source, Refusal>> {
         Ok(match submission::read(&self.order.path) {
             Ok(read) => Ok(Source {
+                answer: submission::find_answer(&read).map(given),
                 path: self.order.path.to_string_lossy().into_owned(),
                 name: read.name,
                 text: read.text,
                 sha256: read.sha256,
-                answer: None,
             }),
             Err(ReadError::Usage(fault)) => Err(Refusal::Usage(fault.to_string())),
             Err(ReadError::Source(fault)) => Err(Refusal::Fault(fault.to_string())),
@@ -149,6 +150,18 @@ impl Machine<'_> {
             Ok(Geometry { grid: [interior.div_ceil(tx), interior.div_ceil(ty), 1], block: [bx, by, 1], shared: 0 })
         }
     }
+}
+
+/// The answer as the judge takes it.
+fn given(answer: submission::Answer) -> Given {
+    let row = |row: submission::AnswerRow| GivenRow {
+        text: row.text,
+        numbers: row.numbers,
+        reads: row.reads_per_cell_step,
+        ms: row.ms_per_timestep,
+        ratio: row.ratio,
+    };
+    Given { rows: answer.rows.into_iter().map(row).collect(), ship: answer.ship.unwrap_or_default() }
 }
 
 /// Builds the reference; that it does not compile is the machine's fault.

@@ -9,7 +9,8 @@ use anyhow::Context;
 use crate::execute::{Observation, Runner};
 use crate::exercise::Exercise;
 use crate::judge::Judge;
-use crate::judge::case::{Case, Outcome, Program, Request};
+use crate::judge::case::{Case, Program, Request};
+use crate::judge::outcome::Outcome;
 use crate::judge::plan::{Kind, Planned};
 
 /// Gives runners for the two programs of a grade, each with a worker of its own.

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use anyhow::{Context, bail, ensure};
 
 use super::bracket::{Bracket, Start};
-use super::cells::{Difference, Mismatches, WrongCell, compare};
+use super::cells::{Difference, compare};
+use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
-use crate::execute::{Actor, Hazard, InputChange, Observation, RunFault, Trial, Watch};
+use crate::execute::{Observation, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
 
@@ -38,90 +39,6 @@ pub struct Request {
     pub fresh: bool,
 }
 
-/// Who wrote the first wrong cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writer {
-    /// Not looked for, or not found out.
-    Unknown,
-    /// No thread wrote the cell in that launch.
-    Nobody,
-    By(Actor),
-}
-
-/// The first cell, in row-major order, that disagrees with the reference, at the first launch where one does.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FirstMismatch {
-    pub n: u32,
-    pub r: f32,
-    /// The launch (from 1) after which the cell is wrong.
-    pub launch: u32,
-    /// The last launch known to be right; `launch - 1` unless the fault would not show again when looked for.
-    pub last_right: u32,
-    pub cell: WrongCell,
-    pub writer: Writer,
-}
-
-/// Wrong cells of one region at the first launch known to have any.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wrong {
-    pub launch: u32,
-    pub cells: Mismatches,
-}
-
-/// What a planned trial came to.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    pub planned: Planned,
-    /// Cells, ring included, outside the tolerance.
-    pub values: Option<Wrong>,
-    /// Ring cells that changed.
-    pub ring: Option<Wrong>,
-    pub first: Option<FirstMismatch>,
-    /// 4-byte words read from global memory, a value a launch; empty when not counted.
-    pub words_read: Vec<u64>,
-    pub hazards: Vec<Hazard>,
-    pub input_changed: Option<InputChange>,
-    pub fault: Option<RunFault>,
-    /// What the kernel printed, unescaped.
-    pub output: String,
-    /// Seconds that the submission's runs took.
-    pub wall_seconds: f64,
-}
-
-impl Outcome {
-    fn new(planned: Planned) -> Self {
-        Self {
-            planned,
-            values: None,
-            ring: None,
-            first: None,
-            words_read: Vec::new(),
-            hazards: Vec::new(),
-            input_changed: None,
-            fault: None,
-            output: String::new(),
-            wall_seconds: 0.0,
-        }
-    }
-
-    /// Whether every grid that was compared was right.
-    pub fn grids_right(&self) -> bool {
-        self.values.is_none() && self.ring.is_none()
-    }
-
-    /// Notes a difference unless an earlier launch is known to have one.
-    fn note(&mut self, launch: u32, difference: &Difference) {
-        let regions = [(&mut self.values, &difference.values), (&mut self.ring, &difference.ring)];
-        for (known, found) in regions {
-            if let Some(cells) = found
-                && known.as_ref().is_none_or(|wrong| launch <= wrong.launch)
-            {
-                *known = Some(Wrong { launch, cells: cells.clone() });
-            }
-        }
-    }
-}
-
 /// What the case waits for.
 enum Step {
     Submission,
@@ -129,7 +46,7 @@ enum Step {
     /// The reference from the grid before the spot with this index.
     Spot(usize),
     NarrowSubmission(Bracket),
-    NarrowReference(Bracket, Observation),
+    NarrowReference(Bracket, Box<Observation>),
     Attribute(Bracket),
     Done,
 }
@@ -278,7 +195,7 @@ impl<'a> Case<'a> {
         if seen.fault.is_some() {
             return self.give_up(&bracket);
         }
-        Step::NarrowReference(bracket, seen)
+        Step::NarrowReference(bracket, Box::new(seen))
     }
 
     fn fold_narrow_reference(

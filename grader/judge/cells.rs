@@ -111,15 +111,17 @@ pub fn compare(expected: &Grid, got: &Grid, tolerance: f64) -> Option<Difference
     Some(difference)
 }
 
+/// Whether two values agree. NaN compares false with everything, so it never does.
+fn within(expected: f32, got: f32, tolerance: f64) -> bool {
+    (f64::from(got) - f64::from(expected)).abs() <= tolerance
+}
+
 /// The fast pass over one row: no branch a cell, so that it becomes vector code.
 fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> bool {
     let bits_agree = |at: usize| want[at].to_bits() == have[at].to_bits();
     let ends_agree = bits_agree(0) && bits_agree(want.len() - 1);
     let inside = if ring_row { 0.0 } else { tolerance };
-    let wrong = want
-        .iter()
-        .zip(have)
-        .fold(false, |wrong, (want, have)| wrong | !((f64::from(*have) - f64::from(*want)).abs() <= inside));
+    let wrong = want.iter().zip(have).fold(false, |wrong, (want, have)| wrong | !within(*want, *have, inside));
     // -0.0 and 0.0 differ by nothing, yet they are different bits: a ring row is looked at twice.
     ends_agree && !wrong && (!ring_row || (0..want.len()).all(bits_agree))
 }
@@ -129,8 +131,7 @@ fn collect_row(difference: &mut Difference, expected: &Grid, got: &Grid, row: us
     let n = expected.n();
     for column in 0..n {
         let cell = WrongCell { row, column, expected: expected.at(row, column), got: got.at(row, column) };
-        // NaN compares false with everything, so it lands here as well.
-        if !(cell.difference() <= tolerance) {
+        if !within(cell.expected, cell.got, tolerance) {
             difference.values.get_or_insert_with(|| Mismatches::starting_at(cell)).add(cell, n);
         }
         if expected.on_ring(row, column) && cell.expected.to_bits() != cell.got.to_bits() {

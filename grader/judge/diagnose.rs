@@ -1,6 +1,6 @@
 //! Likely causes: only what the data makes certain. Sentences for the learner, most telling first.
 
-use super::case::{Outcome, Writer, Wrong};
+use super::outcome::{Outcome, Writer, Wrong};
 
 /// Fewest wrong cells that make a pattern along the ring.
 const ALONG: u64 = 8;

@@ -1,7 +1,7 @@
 //! Checks `memory` and `race`: what the watched trials saw besides the grids.
 
 use super::Seen;
-use super::case::Outcome;
+use super::outcome::Outcome;
 use super::words;
 use crate::execute::{Hazard, HazardKind, InputChange, RunFault};
 use crate::verdict::{Check, CheckId, Status};

@@ -10,14 +10,15 @@ pub mod case;
 pub mod cells;
 mod diagnose;
 pub mod hazards;
+pub mod outcome;
 pub mod plan;
 mod portable;
 pub mod reads;
 mod values;
 mod words;
 
-use case::{FirstMismatch, Outcome};
 use hazards::SeenHazard;
+use outcome::{FirstMismatch, Outcome};
 use plan::{Kind, Planned, Scope};
 use reads::Reads;
 

@@ -1,8 +1,8 @@
 //! Check `portable`: odd and tiny sizes. Vector loads that need a row of a multiple of 4 are fair at 2048, so it warns.
 
 use super::Seen;
-use super::case::Outcome;
 use super::hazards::gravity;
+use super::outcome::Outcome;
 use super::plan::Kind;
 use super::words;
 use crate::execute::RunFault;

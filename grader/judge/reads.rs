@@ -1,7 +1,7 @@
 //! Check `reads`: words read from global memory per updated cell and timestep, against the budget.
 
 use super::Seen;
-use super::case::Outcome;
+use super::outcome::Outcome;
 use super::plan::Kind;
 use super::words;
 use crate::exercise::Exercise;

@@ -1,8 +1,8 @@
 //! Checks `values` and `ring`: is every cell what the single-step reference makes it?
 
 use super::Seen;
-use super::case::{FirstMismatch, Outcome, Writer, Wrong};
 use super::diagnose::likely_causes;
+use super::outcome::{FirstMismatch, Outcome, Writer, Wrong};
 use super::words;
 use crate::execute::RunFault;
 use crate::exercise::Exercise;

@@ -6,8 +6,8 @@ use crate::execute::Place;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge::answer::Given;
-use crate::judge::case::{self, Writer};
 use crate::judge::hazards::SeenHazard;
+use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, Verdict, failing_check};
@@ -63,7 +63,7 @@ fn harmless(mut check: Check) -> Check {
 }
 
 /// The report's view of the first mismatch.
-pub fn first_mismatch(first: &case::FirstMismatch, exercise: &Exercise) -> FirstMismatch {
+pub fn first_mismatch(first: &outcome::FirstMismatch, exercise: &Exercise) -> FirstMismatch {
     let actor = match first.writer {
         Writer::By(actor) => Some(actor),
         Writer::Nobody | Writer::Unknown => None,

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use fake::*;
 use heat_grader::execute::{HazardKind, InputChange, Memory, Place, RunFault, Watch};
-use heat_grader::judge::case::Writer;
+use heat_grader::judge::outcome::Writer;
 use heat_grader::verdict::{CheckId, Status};
 
 #[test]
