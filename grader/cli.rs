@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::doctor;
 use crate::exit_code::ExitCode;
-use crate::grade::{self, Graded, Order};
+use crate::exercise::Exercise;
+use crate::grade::{self, Graded, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
 use crate::report::{Report, json, text};
@@ -137,10 +138,13 @@ fn run(command: Command) -> ExitCode {
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
             let target = check.report.map(Target::of);
-            graded(order(check.path, scope, false, check.common), target)
+            let workshop = Workshop::new(check.common.offline);
+            graded(&order(check.path, scope, false, check.common), &workshop, target)
         }
         Command::Grade(grade) => {
-            graded(order(grade.path, Scope::Full, true, grade.common), Some(Target::of(grade.report)))
+            let workshop = Workshop::new(grade.common.offline);
+            let target = Some(Target::of(grade.report));
+            graded(&order(grade.path, Scope::Full, true, grade.common), &workshop, target)
         }
         Command::Selftest(args) => plain(|| {
             selftest::run(&selftest::Options {
@@ -183,18 +187,17 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
         needs_nvcc,
         strict: common.strict,
         seed: common.seed,
-        offline: common.offline,
         arch: common.arch,
         quiet: false,
     }
 }
 
 /// Grades, and delivers a report whatever happens.
-fn graded(order: Order, target: Option<Target>) -> ExitCode {
+fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCode {
     if let Err(reason) = usable(&order.path, target.as_ref()) {
         return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
     }
-    let graded = outbox::guarded(|| grade::grade(&order))
+    let graded = outbox::guarded(|| grade::grade(order, &Exercise::shipped()?, workshop))
         .unwrap_or_else(|error| Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded)));
     deliver(&graded, target.as_ref())
 }

@@ -23,9 +23,11 @@ use crate::verdict::{Check, CheckId, Status};
 pub mod seed;
 mod stations;
 pub mod trials;
+mod workshop;
 
 pub use seed::MAX_SEED;
 pub use stations::Machine;
+pub use workshop::Workshop;
 use trials::Engine;
 
 /// What to grade, and how.
@@ -40,8 +42,6 @@ pub struct Order {
     pub strict: bool,
     /// Drawn at random when `None`.
     pub seed: Option<u64>,
-    /// Never fetch a compiler.
-    pub offline: bool,
     /// 75 is sm_75.
     pub arch: u32,
     /// Show no progress.
@@ -126,9 +126,8 @@ pub trait Stations: Sync {
 }
 
 /// Grades one submission on this machine.
-pub fn grade(order: &Order) -> anyhow::Result<Graded> {
-    let exercise = Exercise::shipped()?;
-    grade_with(&Machine::new(order, &exercise), order, &exercise)
+pub fn grade(order: &Order, exercise: &Exercise, workshop: &Workshop) -> anyhow::Result<Graded> {
+    grade_with(&Machine::new(order, exercise, workshop), order, exercise)
 }
 
 /// Grades one submission with the given stations.

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 
 use super::trials::Engine;
+use super::workshop::{REFERENCE, REFERENCE_KERNEL, Workshop};
 use super::{Cuda, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
 use crate::compile::host::{self, HostBuilds, Wanted};
 use crate::compile::nvcc::{self, Outcome};
-use crate::compile::toolkit::{self, HostCompiler, Lookup};
+use crate::compile::process::Limit;
+use crate::compile::toolkit::Lookup;
 use crate::execute::Runner;
 use crate::execute::cpu::{CpuRunner, GeometryOf, Program, this_executable};
 use crate::exercise::Exercise;
@@ -18,23 +20,19 @@ use crate::judge::answer::{Given, GivenRow};
 use crate::judge::case;
 use crate::report::{Diagnostic, Launch};
 use crate::submission::{self, Geometry, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
+use crate::submission::constructs::constructs;
 use crate::verdict::{Check, CheckId, Status};
-
-/// The reference: submission zero.
-const REFERENCE: &str = include_str!("../../reference/heat.cu");
-/// Its kernel on the cpu engine: the same bits as heatStepTiled's, sooner.
-const REFERENCE_KERNEL: &str = "heatStepGlobal";
 
 /// The real stations.
 pub struct Machine<'a> {
     order: &'a Order,
     exercise: &'a Exercise,
-    host_compiler: Lookup<HostCompiler>,
+    workshop: &'a Workshop,
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(order: &'a Order, exercise: &'a Exercise) -> Self {
-        Self { order, exercise, host_compiler: toolkit::find_host_compiler() }
+    pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
+        Self { order, exercise, workshop }
     }
 
     /// The reason why a gate cannot be judged without nvcc, or the warning that takes its place at a learner's desk.
@@ -63,15 +61,15 @@ impl Stations for Machine<'_> {
     }
 
     fn compile(&self, source: &Source) -> Result<Cuda> {
-        let gxx = match &self.host_compiler {
+        let gxx = match self.workshop.host_compiler() {
             Lookup::Found(gxx) => gxx,
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
         };
-        let toolkit = match toolkit::find_toolkit(self.order.offline) {
+        let toolkit = match self.workshop.toolkit() {
             Lookup::Found(toolkit) => toolkit,
-            Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(&reason, &remedy)),
+            Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
         };
-        let build = nvcc::check_as_cuda(&toolkit, gxx, &source.text, self.order.arch)?;
+        let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, self.order.arch)?;
         let warnings = build.warnings.shown.iter().map(diagnostic);
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors) = match &build.outcome {
@@ -80,11 +78,13 @@ impl Stations for Machine<'_> {
                 Vec::new(),
             ),
             Outcome::Rejected(said) => (rejected(&named, said), said.shown.iter().map(diagnostic).collect()),
-            Outcome::LimitHit { sentence, .. } => {
-                (Check::new(CheckId::Compile, Status::Fail, format!("{named}: {sentence}")), Vec::new())
+            Outcome::LimitHit { limit, sentence } => {
+                // Only the wall limit can be a busy machine's doing.
+                let status = if *limit == Limit::Wall { Status::Skip } else { Status::Fail };
+                (Check::new(CheckId::Compile, status, format!("{named}: {sentence}")), Vec::new())
             }
         };
-        Ok(Cuda { check, diagnostics: errors.into_iter().chain(warnings).collect(), nvcc: Some(toolkit.version) })
+        Ok(Cuda { check, diagnostics: errors.into_iter().chain(warnings).collect(), nvcc: Some(toolkit.version.clone()) })
     }
 
     fn find(&self, source: &Source) -> Result<Found, Check> {
@@ -112,13 +112,20 @@ impl Stations for Machine<'_> {
     }
 
     fn engine(&self, source: &Source, found: &Found) -> Result<Prepared> {
-        let gxx = match &self.host_compiler {
+        let gxx = match self.workshop.host_compiler() {
             Lookup::Found(gxx) => gxx,
             Lookup::Missing { reason, remedy } => return Ok(Prepared::Cannot(format!("{reason}; {remedy}"))),
         };
+        let program_text = submission::Program::new(&source.text);
+        if let Some(construct) = constructs(&program_text).first() {
+            return Ok(Prepared::Cannot(format!(
+                "heat.cu:{} uses {}, which engine cpu cannot run; it needs a GPU",
+                construct.line, construct.what
+            )));
+        }
         let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
         let (reference, built) = std::thread::scope(|scope| {
-            let reference = scope.spawn(|| reference_builds(gxx));
+            let reference = scope.spawn(|| self.workshop.reference(gxx));
             let built = host::build(gxx, &source.text, &found.kernel.call, Wanted::FastAndChecked);
             (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
         });
@@ -128,13 +135,14 @@ impl Stations for Machine<'_> {
             Outcome::LimitHit { sentence, .. } => return Ok(Prepared::Cannot(sentence)),
         };
         let name = found.kernel.name.clone();
-        let submission = Loadable::new(builds, &name, &source.text, geometry);
-        let reference = Loadable::new(reference?, REFERENCE_KERNEL, REFERENCE, Arc::new(self.reference_geometry()));
-        Ok(Prepared::Engine(Box::new(Cpu { reference, submission, executable: this_executable()?, lanes: lanes() })))
+        let submission = program(&builds, &name, &source.text, geometry);
+        let reference = program(reference?, REFERENCE_KERNEL, REFERENCE, Arc::new(self.reference_geometry()));
+        let (executable, lanes) = (this_executable()?, lanes());
+        Ok(Prepared::Engine(Box::new(Cpu { reference, submission, _builds: builds, executable, lanes })))
     }
 
     fn host_compiler(&self) -> Option<String> {
-        match &self.host_compiler {
+        match self.workshop.host_compiler() {
             Lookup::Found(gxx) => Some(format!("g++ {}", gxx.version)),
             Lookup::Missing { .. } => None,
         }
@@ -162,17 +170,6 @@ fn given(answer: submission::Answer) -> Given {
         ratio: row.ratio,
     };
     Given { rows: answer.rows.into_iter().map(row).collect(), ship: answer.ship.unwrap_or_default() }
-}
-
-/// Builds the reference; that it does not compile is the machine's fault.
-fn reference_builds(gxx: &HostCompiler) -> Result<HostBuilds> {
-    match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast)?.outcome {
-        Outcome::Compiled(builds) => Ok(builds),
-        Outcome::Rejected(said) => {
-            Err(anyhow!("g++ {} does not take the reference: {}", gxx.version, host_refusal(&said)))
-        }
-        Outcome::LimitHit { sentence, .. } => Err(anyhow!("g++ {} on the reference: {sentence}", gxx.version)),
-    }
 }
 
 /// OS threads that share the blocks of a launch.
@@ -238,29 +235,23 @@ fn launch_check(fault: &LaunchFault) -> Check {
     check
 }
 
-/// A program with the builds that it runs from.
-struct Loadable {
-    program: Program,
-    _builds: HostBuilds,
-}
-
-impl Loadable {
-    fn new(builds: HostBuilds, kernel: &str, source: &str, geometry: Arc<GeometryOf>) -> Self {
-        let program = Program {
-            fast: builds.fast.clone(),
-            checked: builds.checked.clone(),
-            kernel: kernel.to_owned(),
-            source: Arc::from(source),
-            geometry,
-        };
-        Self { program, _builds: builds }
+/// A program for engine cpu; `builds` must outlive its runs.
+fn program(builds: &HostBuilds, kernel: &str, source: &str, geometry: Arc<GeometryOf>) -> Program {
+    Program {
+        fast: builds.fast.clone(),
+        checked: builds.checked.clone(),
+        kernel: kernel.to_owned(),
+        source: Arc::from(source),
+        geometry,
     }
 }
 
 /// Engine cpu for one grade.
 struct Cpu {
-    reference: Loadable,
-    submission: Loadable,
+    reference: Program,
+    submission: Program,
+    /// Keeps the submission's objects on disk; the workshop keeps the reference's.
+    _builds: HostBuilds,
     executable: PathBuf,
     lanes: usize,
 }
@@ -271,10 +262,10 @@ impl Engine for Cpu {
     }
 
     fn runner(&self, program: case::Program) -> Result<Box<dyn Runner>> {
-        let loadable = match program {
+        let program = match program {
             case::Program::Reference => &self.reference,
             case::Program::Submission => &self.submission,
         };
-        Ok(Box::new(CpuRunner::new(loadable.program.clone(), &self.executable, self.lanes)))
+        Ok(Box::new(CpuRunner::new(program.clone(), &self.executable, self.lanes)))
     }
 }

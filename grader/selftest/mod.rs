@@ -9,7 +9,8 @@ use anyhow::{Context, ensure};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::exit_code::ExitCode;
-use crate::grade::{self, Order};
+use crate::exercise::Exercise;
+use crate::grade::{self, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox;
 use crate::progress::Progress;
@@ -21,6 +22,9 @@ pub use expected::{Expected, ExpectedHazard, ExpectedKind};
 
 /// Grids of every grade: where a fixture's first mismatch lies must not be chance.
 const SEED: u64 = 1;
+/// Cells a side of the long run: the thousand timesteps stay, on a grid that leaves the same remainder of every usual tile
+/// as the lesson's 2048.
+const LONG_N: u32 = 128;
 /// Fixtures graded at once where nothing else is said: each holds some 200 MiB of grids.
 const MOST_JOBS: usize = 8;
 
@@ -46,12 +50,22 @@ struct Compared {
     seconds: f64,
 }
 
+/// What all grades share.
+struct Bench<'a> {
+    root: &'a Path,
+    exercise: Exercise,
+    workshop: Workshop,
+}
+
 /// Grades the fixtures; passes only if every one agrees with its verdict.json.
 pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let root = root(options.fixtures.as_deref())?;
     let fixtures = fixtures(&root, &options.filters)?;
     ensure!(!fixtures.is_empty(), "no fixture in {} has such a name", root.display());
-    let compared = compare_all(&fixtures, &root, options);
+    let mut exercise = Exercise::shipped()?;
+    exercise.exercise.quick_n = LONG_N;
+    let bench = Bench { root: &root, exercise, workshop: Workshop::new(options.offline) };
+    let compared = compare_all(&fixtures, &bench, options);
     let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();
     outbox::print(&table(&compared));
     outbox::print(&format!("{} of {} fixtures agree\n", compared.len() - disagree, compared.len()));
@@ -87,7 +101,7 @@ fn fixtures(root: &Path, filters: &[String]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn compare_all(fixtures: &[PathBuf], root: &Path, options: &Options) -> Vec<Compared> {
+fn compare_all(fixtures: &[PathBuf], bench: &Bench, options: &Options) -> Vec<Compared> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = options.jobs.unwrap_or(cores.min(MOST_JOBS)).clamp(1, fixtures.len());
     let progress = Progress::count(fixtures.len() as u64, "fixtures");
@@ -96,8 +110,8 @@ fn compare_all(fixtures: &[PathBuf], root: &Path, options: &Options) -> Vec<Comp
         for _ in 0..jobs {
             scope.spawn(|| {
                 while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    progress.message(&name_of(fixture, root));
-                    let compared = compare(fixture, root, options.offline);
+                    progress.message(&name_of(fixture, bench.root));
+                    let compared = compare(fixture, bench);
                     done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(compared);
                     progress.inc(1);
                 }
@@ -114,7 +128,7 @@ fn name_of(fixture: &Path, root: &Path) -> String {
     fixture.strip_prefix(root).unwrap_or(fixture).to_string_lossy().into_owned()
 }
 
-fn compare(fixture: &Path, root: &Path, offline: bool) -> Compared {
+fn compare(fixture: &Path, bench: &Bench) -> Compared {
     let began = Instant::now();
     let order = Order {
         path: fixture.to_owned(),
@@ -122,19 +136,18 @@ fn compare(fixture: &Path, root: &Path, offline: bool) -> Compared {
         needs_nvcc: false,
         strict: false,
         seed: Some(SEED),
-        offline,
         arch: crate::compile::nvcc::LESSON_ARCH,
         quiet: true,
     };
     let outcome = outbox::caught(|| {
-        let report = grade::grade(&order)?.report;
+        let report = grade::grade(&order, &bench.exercise, &bench.workshop)?.report;
         let file = fixture.join("verdict.json");
         let text = std::fs::read_to_string(&file)?;
         let expected = Expected::parse(&text, report.engine.as_deref().unwrap_or("cpu"))?;
         Ok((came_to(&report), expected.differences(&report)))
     });
     let (came_to, differences) = outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")]));
-    Compared { name: name_of(fixture, root), came_to, differences, seconds: began.elapsed().as_secs_f64() }
+    Compared { name: name_of(fixture, bench.root), came_to, differences, seconds: began.elapsed().as_secs_f64() }
 }
 
 fn came_to(report: &Report) -> String {

@@ -2,18 +2,32 @@
 // operation itself is the host's own, so that blocks on several cores stay right.
 #pragma once
 
+// In assembly, so that the checked build does not instrument them.
+template <class Word>
+HG_DEVICE Word hg_load(const Word* address) {
+    Word value;
+    __asm__ __volatile__("mov %1, %0" : "=r"(value) : "m"(*address));
+    return value;
+}
+template <class Word>
+HG_DEVICE bool hg_compare_exchange(Word* address, Word& seen, Word wanted) {
+    bool done;
+    __asm__ __volatile__("lock cmpxchg %3, %1\n\tsete %0" : "=q"(done), "+m"(*address), "+a"(seen) : "r"(wanted) : "memory", "cc");
+    return done;
+}
+
 template <class T, class Next>
 HG_DEVICE T hg_atomic_update(T* address, Next next) {
     hg_atomic(address, sizeof(T));
     T old = hg_from_bits<T>(0), wanted;
     using Word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned int>;
     Word* word = reinterpret_cast<Word*>(address);
-    Word seen = __atomic_load_n(word, __ATOMIC_SEQ_CST), replacement;
+    Word seen = hg_load(word), replacement;
     do {
         __builtin_memcpy(&old, &seen, sizeof old);
         wanted = next(old);
         __builtin_memcpy(&replacement, &wanted, sizeof wanted);
-    } while (!__atomic_compare_exchange_n(word, &seen, replacement, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    } while (!hg_compare_exchange(word, seen, replacement));
     return old;
 }
 

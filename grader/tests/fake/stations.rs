@@ -70,7 +70,6 @@ impl FakeStations {
             needs_nvcc: false,
             strict: false,
             seed: Some(11),
-            offline: true,
             arch: 75,
             quiet: true,
         };

@@ -1,0 +1,56 @@
+//! What the grades of one run share: the compilers, looked up once, and the reference, built once.
+
+use std::sync::OnceLock;
+
+use anyhow::{Result, anyhow};
+
+use crate::compile::host::{self, HostBuilds, Wanted};
+use crate::compile::nvcc::Outcome;
+use crate::compile::toolkit::{self, HostCompiler, Lookup, Toolkit};
+
+/// The reference: submission zero.
+pub const REFERENCE: &str = include_str!("../../reference/heat.cu");
+/// Its kernel on the cpu engine: the same bits as heatStepTiled's, sooner.
+pub const REFERENCE_KERNEL: &str = "heatStepGlobal";
+
+/// The compilers and the reference of a run, safe to share among threads.
+pub struct Workshop {
+    offline: bool,
+    host_compiler: Lookup<HostCompiler>,
+    toolkit: OnceLock<Lookup<Toolkit>>,
+    reference: OnceLock<Result<HostBuilds, String>>,
+}
+
+impl Workshop {
+    /// Looks for g++; `offline` forbids fetching nvcc later.
+    pub fn new(offline: bool) -> Self {
+        let host_compiler = toolkit::find_host_compiler();
+        Self { offline, host_compiler, toolkit: OnceLock::new(), reference: OnceLock::new() }
+    }
+
+    pub fn host_compiler(&self) -> &Lookup<HostCompiler> {
+        &self.host_compiler
+    }
+
+    /// nvcc, fetched on the first call where the machine has none.
+    pub fn toolkit(&self) -> &Lookup<Toolkit> {
+        self.toolkit.get_or_init(|| toolkit::find_toolkit(self.offline))
+    }
+
+    /// The reference, built for the host on the first call. That it cannot be built is the machine's fault.
+    pub fn reference(&self, gxx: &HostCompiler) -> Result<&HostBuilds> {
+        let built = self.reference.get_or_init(|| build_reference(gxx).map_err(|error| format!("{error:#}")));
+        built.as_ref().map_err(|reason| anyhow!("{reason}"))
+    }
+}
+
+fn build_reference(gxx: &HostCompiler) -> Result<HostBuilds> {
+    let named = format!("g++ {} does not take the reference", gxx.version);
+    match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast)?.outcome {
+        Outcome::Compiled(builds) => Ok(builds),
+        Outcome::Rejected(said) => {
+            Err(anyhow!("{named}: {}", said.shown.first().map_or("no reason given", |first| &first.message)))
+        }
+        Outcome::LimitHit { sentence, .. } => Err(anyhow!("{named}: {sentence}")),
+    }
+}
