@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::doctor;
-use crate::exit_code::ExitCode;
 use crate::exercise::Exercise;
+use crate::exit_code::ExitCode;
 use crate::grade::{self, Graded, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
@@ -181,15 +181,7 @@ fn worker() -> ExitCode {
 fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order {
     // Both choices mean the cpu engine until there is another.
     let (Engine::Auto | Engine::Cpu) = common.engine;
-    Order {
-        path,
-        scope,
-        needs_nvcc,
-        strict: common.strict,
-        seed: common.seed,
-        arch: common.arch,
-        quiet: false,
-    }
+    Order { path, scope, needs_nvcc, strict: common.strict, seed: common.seed, arch: common.arch, quiet: false }
 }
 
 /// Grades, and delivers a report whatever happens.

@@ -49,12 +49,14 @@ const ALIASES: [(&str, &str); 17] = [
     ("cuda_awbarrier.h", "cuda_pipeline.h"),
 ];
 
+const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
 const HOOKS_CHECKED: &str = include_str!("cuda_on_host/hooks_checked.inc");
 
 /// Flags of both builds. The thread-local model makes an access to shared memory one instruction; strict aliasing is off
 /// because CUDA code reads float arrays as float4; contraction is off so that both builds and the reference round alike.
-const COMMON: [&str; 12] = [
+const COMMON: [&str; 13] = [
+    "-fno-diagnostics-show-caret",
     "-std=c++17",
     "-x",
     "c++",
@@ -114,7 +116,13 @@ pub fn build(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted) -> Re
     }
 }
 
-fn build_with(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted, host: HostCode) -> Result<Build<HostBuilds>> {
+fn build_with(
+    gxx: &HostCompiler,
+    source: &str,
+    call: &str,
+    wanted: Wanted,
+    host: HostCode,
+) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
     write_inputs(at, source)?;
@@ -125,7 +133,8 @@ fn build_with(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted, host
     let cpp = to_cpp(&text, host);
     let entry = entry_point(call);
     fs::write(at.join("fast.ii"), [&cpp, HOOKS, &entry].concat()).context("cannot write to the temporary folder")?;
-    fs::write(at.join("checked.ii"), [&cpp, HOOKS, HOOKS_CHECKED, &entry].concat()).context("cannot write to the temporary folder")?;
+    fs::write(at.join("checked.ii"), [&cpp, HOOKS, HOOKS_CHECKED, &entry].concat())
+        .context("cannot write to the temporary folder")?;
     let (fast, checked) = std::thread::scope(|scope| {
         let fast = scope.spawn(|| build_fast(gxx, at, source));
         let checked = (wanted == Wanted::FastAndChecked).then(|| build_checked(gxx, at, source));
@@ -166,6 +175,7 @@ fn write_inputs(folder: &Path, source: &str) -> Result<()> {
     };
     let all = || -> std::io::Result<()> {
         write(SOURCE_NAME, source)?;
+        write("no_constructors.ld", NO_CONSTRUCTORS)?;
         for (name, text) in HEADERS {
             write(&format!("include/{name}"), text)?;
         }
@@ -178,14 +188,25 @@ fn write_inputs(folder: &Path, source: &str) -> Result<()> {
 }
 
 fn tool(gxx: &HostCompiler, folder: &Path) -> Tool {
-    Tool::new(&gxx.gxx, folder)
-        .limits(Limits::default())
-        .confined(landlock::ruleset(&gxx.folders(), &[folder.into()]))
+    Tool::new(&gxx.gxx, folder).limits(Limits::default()).confined(landlock::ruleset(&gxx.folders(), &[folder.into()]))
 }
 
 fn preprocess(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<String>> {
     let finished = tool(gxx, folder)
-        .args(["-E", "-x", "c++", "-std=c++17", "-w", "-Iinclude", "-include", "cuda_runtime.h", SOURCE_NAME, "-o", "heat.ii"])
+        .args([
+            "-E",
+            "-x",
+            "c++",
+            "-std=c++17",
+            "-w",
+            "-fno-diagnostics-show-caret",
+            "-Iinclude",
+            "-include",
+            "cuda_runtime.h",
+            SOURCE_NAME,
+            "-o",
+            "heat.ii",
+        ])
         .run()?;
     judge(&finished, source, folder, || {
         let bytes = fs::read(folder.join("heat.ii")).context("g++ left no preprocessed text")?;
@@ -207,7 +228,7 @@ fn build_fast(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<P
 }
 
 /// An object whose symbols are all there, so that a missing one shows now and not when it is loaded.
-const LINK: [&str; 3] = ["-shared", "-Wl,-z,defs", "-Wl,-z,now"];
+const LINK: [&str; 4] = ["-shared", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,-T,no_constructors.ld"];
 
 fn build_checked(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<PathBuf>> {
     let finished = tool(gxx, folder).args(COMMON).args(CHECKED).args(["checked.ii", "-o", "checked.s"]).run()?;
@@ -247,7 +268,8 @@ mod tests {
 
     #[test]
     fn red_zones_stand_behind_thread_local_objects_only() {
-        let assembly = "\t.section\t.tbss,\"awT\"\na:\n\t.zero\t320\nb:\n\t.zero\t16\n\t.section\t.bss\nc:\n\t.zero\t8\n";
+        let assembly =
+            "\t.section\t.tbss,\"awT\"\na:\n\t.zero\t320\nb:\n\t.zero\t16\n\t.section\t.bss\nc:\n\t.zero\t8\n";
         let widened = with_red_zones(assembly);
         assert_eq!(widened.matches("\t.zero\t128\n").count(), 2);
         assert!(widened.ends_with("c:\n\t.zero\t8\n"));

@@ -198,7 +198,12 @@ fn nearest_arch(toolkit: &Toolkit, folder: &Path, arch: u32) -> Result<u32> {
 }
 
 /// Tells the text's faults from the machine's.
-pub(super) fn judge<T>(finished: &Finished, source: &str, folder: &Path, product: impl FnOnce() -> Result<T>) -> Result<Build<T>> {
+pub(super) fn judge<T>(
+    finished: &Finished,
+    source: &str,
+    folder: &Path,
+    product: impl FnOnce() -> Result<T>,
+) -> Result<Build<T>> {
     let output = format!("{}\n{}", finished.stdout, finished.stderr);
     let (mut errors, warnings) = diagnostics::parse(&output, source, folder);
     let outcome = if finished.success() {

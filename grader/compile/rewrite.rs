@@ -30,7 +30,9 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
             launch(&tokens, position, &mut edits);
         } else if token.is(SHARED) {
             shared(&tokens, position, &mut edits);
-        } else if token.is("__noinline__") && !before(&tokens, position).is_some_and(|token| token.is("(") || token.is(",")) {
+        } else if token.is("__noinline__")
+            && !before(&tokens, position).is_some_and(|token| token.is("(") || token.is(","))
+        {
             edits.replace(token.span.clone(), "__attribute__((noinline))");
         }
     }
@@ -79,7 +81,9 @@ impl Edits {
             out.push_str(&text[at..span.start]);
             match edit {
                 Edit::Text(new) => out.push_str(&new),
-                Edit::Blank => out.extend(text[span.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' })),
+                Edit::Blank => {
+                    out.extend(text[span.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }))
+                }
             }
             at = span.end;
         }
@@ -215,7 +219,10 @@ mod tests {
     fn static_shared_arrays_become_thread_local() {
         assert_eq!(squeezed("{ hg_shared_qualifier float t[12][36]; }"), "{ static __thread float t[12][36]; }");
         assert_eq!(squeezed("{ static hg_shared_qualifier float t[2]; }"), "{ static __thread float t[2]; }");
-        assert_eq!(squeezed("{ hg_shared_qualifier alignas(16) float t[2]; }"), "{ alignas ( 16 ) static __thread float t[2]; }");
+        assert_eq!(
+            squeezed("{ hg_shared_qualifier alignas(16) float t[2]; }"),
+            "{ alignas ( 16 ) static __thread float t[2]; }"
+        );
     }
 
     #[test]
@@ -224,7 +231,10 @@ mod tests {
         assert_eq!(squeezed("extern hg_shared_qualifier float t[];"), expected);
         assert_eq!(squeezed("hg_shared_qualifier extern float t[];"), expected);
         let attributes = squeezed("extern hg_shared_qualifier float t[] __attribute__((aligned(16)));");
-        assert_eq!(attributes, "extern __thread float t[] __asm__(\"hg_dynamic_shared\") __attribute__((aligned(16)));");
+        assert_eq!(
+            attributes,
+            "extern __thread float t[] __asm__(\"hg_dynamic_shared\") __attribute__((aligned(16)));"
+        );
     }
 
     #[test]
@@ -235,7 +245,8 @@ mod tests {
 
     #[test]
     fn host_code_can_be_dropped() {
-        let text = "void k() { a(); }\nvoid go(int n) { k<<<1, 2>>>(n); }\nint main(int c, char** v)\n{\n tricky();\n}\n";
+        let text =
+            "void k() { a(); }\nvoid go(int n) { k<<<1, 2>>>(n); }\nint main(int c, char** v)\n{\n tricky();\n}\n";
         let dropped = to_cpp(text, HostCode::Dropped);
         assert!(dropped.contains("a();") && !dropped.contains("tricky") && !dropped.contains("(n);"), "{dropped}");
         assert_eq!(dropped.lines().count(), text.lines().count());

@@ -27,8 +27,8 @@ mod workshop;
 
 pub use seed::MAX_SEED;
 pub use stations::Machine;
-pub use workshop::Workshop;
 use trials::Engine;
+pub use workshop::Workshop;
 
 /// What to grade, and how.
 #[derive(Clone, Debug)]

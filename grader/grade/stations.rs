@@ -19,8 +19,8 @@ use crate::exercise::Exercise;
 use crate::judge::answer::{Given, GivenRow};
 use crate::judge::case;
 use crate::report::{Diagnostic, Launch};
-use crate::submission::{self, Geometry, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
 use crate::submission::constructs::constructs;
+use crate::submission::{self, Geometry, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
 use crate::verdict::{Check, CheckId, Status};
 
 /// The real stations.
@@ -84,7 +84,11 @@ impl Stations for Machine<'_> {
                 (Check::new(CheckId::Compile, status, format!("{named}: {sentence}")), Vec::new())
             }
         };
-        Ok(Cuda { check, diagnostics: errors.into_iter().chain(warnings).collect(), nvcc: Some(toolkit.version.clone()) })
+        Ok(Cuda {
+            check,
+            diagnostics: errors.into_iter().chain(warnings).collect(),
+            nvcc: Some(toolkit.version.clone()),
+        })
     }
 
     fn find(&self, source: &Source) -> Result<Found, Check> {

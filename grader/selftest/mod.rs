@@ -8,8 +8,8 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use comfy_table::{ContentArrangement, Table, presets};
 
-use crate::exit_code::ExitCode;
 use crate::exercise::Exercise;
+use crate::exit_code::ExitCode;
 use crate::grade::{self, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox;

@@ -28,7 +28,8 @@ fn built(source: &str, kernel: &str) -> Built {
         Outcome::Compiled(builds) => builds,
         other => panic!("{other:?}"),
     };
-    let geometry = |n: u32| Ok(Geometry { grid: [(n - 2).div_ceil(32), (n - 2).div_ceil(8), 1], block: [32, 8, 1], shared: 0 });
+    let geometry =
+        |n: u32| Ok(Geometry { grid: [(n - 2).div_ceil(32), (n - 2).div_ceil(8), 1], block: [32, 8, 1], shared: 0 });
     let program = Program {
         fast: builds.fast.clone(),
         checked: builds.checked.clone(),
@@ -36,7 +37,14 @@ fn built(source: &str, kernel: &str) -> Built {
         source: Arc::from(source),
         geometry: Arc::new(geometry),
     };
-    Built { runner: CpuRunner::new(program, Path::new(env!("CARGO_BIN_EXE_heat-grader")), std::env::var("LANES").map_or(2, |l| l.parse().unwrap())), _builds: builds }
+    Built {
+        runner: CpuRunner::new(
+            program,
+            Path::new(env!("CARGO_BIN_EXE_heat-grader")),
+            std::env::var("LANES").map_or(2, |l| l.parse().unwrap()),
+        ),
+        _builds: builds,
+    }
 }
 
 fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
@@ -45,9 +53,17 @@ fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
 }
 
 fn run(built: &mut Built, trial: &Trial) -> Observation {
-    let t=std::time::Instant::now();
+    let t = std::time::Instant::now();
     let seen = built.runner.run(trial).expect("the engine works");
-    eprintln!("n {} launches {} {:?}: cpu {:.3} wall {:.3} total {:?}", trial.initial.n(), trial.launches, trial.watch, seen.cpu_seconds, seen.wall_seconds, t.elapsed());
+    eprintln!(
+        "n {} launches {} {:?}: cpu {:.3} wall {:.3} total {:?}",
+        trial.initial.n(),
+        trial.launches,
+        trial.watch,
+        seen.cpu_seconds,
+        seen.wall_seconds,
+        t.elapsed()
+    );
     seen
 }
 
@@ -55,9 +71,11 @@ fn run(built: &mut Built, trial: &Trial) -> Observation {
 fn words_read_are_those_of_the_hardware_counter() {
     let reference = read("reference/heat.cu");
     let model = read("fixtures/right/plain/heat.cu");
-    for (source, kernel, words) in
-        [(&reference, "heatStepGlobal", 20_930_580), (&reference, "heatStepTiled", 5_561_092), (&model, "heatTwoStep", 7_056_400)]
-    {
+    for (source, kernel, words) in [
+        (&reference, "heatStepGlobal", 20_930_580),
+        (&reference, "heatStepTiled", 5_561_092),
+        (&model, "heatTwoStep", 7_056_400),
+    ] {
         let mut built = built(source, kernel);
         let seen = run(&mut built, &trial(2048, 1, Watch::Count));
         assert_eq!((seen.fault, seen.words_read), (None, vec![words]), "{kernel}");
@@ -73,14 +91,24 @@ fn words_read_are_those_of_the_hardware_counter() {
 fn speed() {
     let reference = read("reference/heat.cu");
     let model = read("fixtures/right/plain/heat.cu");
-    for (source, kernel, steps) in [(&reference, "heatStepGlobal", 1), (&reference, "heatStepTiled", 1), (&model, "heatTwoStep", 2)] {
+    for (source, kernel, steps) in
+        [(&reference, "heatStepGlobal", 1), (&reference, "heatStepTiled", 1), (&model, "heatTwoStep", 2)]
+    {
         let mut built = built(source, kernel);
-        for (n, launches, watch) in [(512, 20, Watch::Fast), (512, 4, Watch::Count), (260, 4, Watch::Full), (1030, 6, Watch::Full)] {
-            if std::env::var("ONLY").is_ok_and(|only| only != format!("{n}")) { continue; }
+        for (n, launches, watch) in
+            [(512, 20, Watch::Fast), (512, 4, Watch::Count), (260, 4, Watch::Full), (1030, 6, Watch::Full)]
+        {
+            if std::env::var("ONLY").is_ok_and(|only| only != format!("{n}")) {
+                continue;
+            }
             run(&mut built, &trial(n, 1, watch));
             let seen = run(&mut built, &trial(n, launches, watch));
             let cells = ((n - 2) * (n - 2)) as f64 * f64::from(launches) * f64::from(steps);
-            eprintln!("{kernel} {watch:?}: {:.1} ns CPU, {:.1} ns wall a cell-step", seen.cpu_seconds / cells * 1e9, seen.wall_seconds / cells * 1e9);
+            eprintln!(
+                "{kernel} {watch:?}: {:.1} ns CPU, {:.1} ns wall a cell-step",
+                seen.cpu_seconds / cells * 1e9,
+                seen.wall_seconds / cells * 1e9
+            );
         }
     }
 }

@@ -114,7 +114,13 @@ pub struct Checker {
 
 impl Checker {
     /// `segment` is the start and length in bytes of the lane's shared memory; `grids` the two grids' first bytes and length.
-    pub fn new(watch: Watch, object: Arc<ObjectMap>, base: usize, segment: (usize, usize), grids: ([usize; 2], usize)) -> Self {
+    pub fn new(
+        watch: Watch,
+        object: Arc<ObjectMap>,
+        base: usize,
+        segment: (usize, usize),
+        grids: ([usize; 2], usize),
+    ) -> Self {
         let full = watch == Watch::Full;
         let sized = |bytes: usize| if full { bytes } else { 0 };
         let device = object.data.clone();
@@ -125,7 +131,13 @@ impl Checker {
             launch: 0,
             hazards: Vec::new(),
             known: HashMap::new(),
-            clock: Clock { time: 1, launch: 1, block: 1, interval: 1, joined: vec![[0; 32]; if full { MAX_THREADS } else { 0 }] },
+            clock: Clock {
+                time: 1,
+                launch: 1,
+                block: 1,
+                interval: 1,
+                joined: vec![[0; 32]; if full { MAX_THREADS } else { 0 }],
+            },
             shared: Shadow::new(segment.0, sized(segment.1)),
             grids: grids.0.map(|start| Shadow::new(start, sized(grids.1))),
             device: Shadow::new(base + device.start as usize, sized((device.end - device.start) as usize)),
@@ -189,7 +201,17 @@ impl Checker {
             return;
         }
         let site = Some(Site::Line(line));
-        self.note(RawHazard { kind, memory: None, store: false, bytes: 0, site, actor, other, launch: self.launch, count: 1 });
+        self.note(RawHazard {
+            kind,
+            memory: None,
+            store: false,
+            bytes: 0,
+            site,
+            actor,
+            other,
+            launch: self.launch,
+            count: 1,
+        });
     }
 
     /// Notes a hazard, or counts it when its site is known.
@@ -411,7 +433,14 @@ impl Checker {
         self.pending_write = Some(PendingWrite { address: touch.address, bytes: touch.bytes, before, hazard });
     }
 
-    fn hazard(&mut self, kind: HazardKind, memory: Memory, touch: Touch, standing: &Standing, other: Option<(Actor, Option<Site>)>) {
+    fn hazard(
+        &mut self,
+        kind: HazardKind,
+        memory: Memory,
+        touch: Touch,
+        standing: &Standing,
+        other: Option<(Actor, Option<Site>)>,
+    ) {
         let hazard = self.describe(kind, memory, touch, standing, other);
         self.note(hazard);
     }

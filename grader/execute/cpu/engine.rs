@@ -70,7 +70,8 @@ impl CpuRunner {
         Self { program, executable: executable.to_owned(), lanes: lanes.max(1), fast: None, checked: None }
     }
 
-    fn load(&self, object: &Path) -> Result<Result<Loaded, RunFault>> {
+    /// Starts a worker and has it load the object. No learner's code runs yet, so a failure is the machine's.
+    fn load(&self, object: &Path) -> Result<Loaded> {
         let map = ObjectMap::read(object)?;
         let symbols = Symbols::read(object)?;
         let mut worker = WorkerProcess::start(&self.executable)?;
@@ -78,28 +79,24 @@ impl CpuRunner {
         // A worker that ends while loading shows as the end of its replies below.
         let _ = worker.send(&request, &[]);
         let mut loaded = Loaded { worker, map, symbols };
-        match loaded.next_event(0, LAUNCH_CPU)? {
-            Ok(Event::Reply(Reply::Ready, _)) => Ok(Ok(loaded)),
+        match loaded.next_event(0, LAUNCH_CPU) {
+            Ok(Event::Reply(Reply::Ready, _)) => Ok(loaded),
             Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
-            Ok(event) => Ok(Err(loaded.ended(event, 0))),
-            Err(fault) => Ok(Err(fault)),
+            _ => bail!("the worker process could not load the compiled kernel: {}", loaded.worker.take_output().trim()),
         }
     }
 
     /// The worker for a trial, started when there is none.
-    fn loaded(&mut self, watch: Watch) -> Result<Result<&mut Loaded, RunFault>> {
+    fn loaded(&mut self, watch: Watch) -> Result<&mut Loaded> {
         let fast = watch == Watch::Fast;
         if (if fast { &self.fast } else { &self.checked }).is_none() {
             let object = if fast { Some(&self.program.fast) } else { self.program.checked.as_ref() };
-            let object = object.ok_or_else(|| anyhow!("this program was built without hooks"))?.clone();
-            match self.load(&object)? {
-                Ok(loaded) if fast => self.fast = Some(loaded),
-                Ok(loaded) => self.checked = Some(loaded),
-                Err(fault) => return Ok(Err(fault)),
-            }
+            let object = object.ok_or_else(|| anyhow!("this program was built without hooks"))?;
+            let loaded = Some(self.load(object)?);
+            *(if fast { &mut self.fast } else { &mut self.checked }) = loaded;
         }
         let slot = if fast { &mut self.fast } else { &mut self.checked };
-        slot.as_mut().map(Ok).ok_or_else(|| anyhow!("the worker was not started"))
+        slot.as_mut().ok_or_else(|| anyhow!("the worker was not started"))
     }
 
     /// The geometry of a trial, if an architecture of the exercise would run it.
@@ -113,19 +110,20 @@ impl CpuRunner {
 impl Runner for CpuRunner {
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
         let (lanes, source) = (self.lanes, self.program.source.clone());
-        let refused = |reason| Observation { fault: Some(RunFault::LaunchRefused { launch: 1, reason }), ..Observation::default() };
-        let map = match self.loaded(trial.watch)? {
-            Ok(loaded) => loaded.map.clone(),
-            Err(fault) => return Ok(Observation { fault: Some(fault), ..Observation::default() }),
+        let refused = |reason| Observation {
+            fault: Some(RunFault::LaunchRefused { launch: 1, reason }),
+            ..Observation::default()
         };
+        let map = self.loaded(trial.watch)?.map.clone();
         let geometry = match self.geometry(trial.initial.n(), &map) {
             Ok(geometry) => geometry,
             Err(reason) => return Ok(refused(reason)),
         };
-        let Ok(loaded) = self.loaded(trial.watch)? else { bail!("the worker was not started") };
+        let loaded = self.loaded(trial.watch)?;
         let raw = loaded.run(trial, geometry, lanes)?;
         let broken = raw.fault.is_some();
-        let seen = Telling { symbols: &loaded.symbols, source: &source, map: &map, n: trial.initial.n() }.observation(raw);
+        let seen =
+            Telling { symbols: &loaded.symbols, source: &source, map: &map, n: trial.initial.n() }.observation(raw);
         if broken {
             *(if trial.watch == Watch::Fast { &mut self.fast } else { &mut self.checked }) = None;
         }
@@ -151,7 +149,7 @@ impl Loaded {
         let mut raw = Raw { seen: RawObservation::default(), grids: Vec::new(), fault: None, output: String::new() };
         let mut launch = 1;
         loop {
-            match self.next_event(launch, LAUNCH_CPU)? {
+            match self.next_event(launch, LAUNCH_CPU) {
                 Ok(Event::Reply(Reply::Launch(next), _)) => launch = next,
                 Ok(Event::Reply(Reply::Grid(after), blob)) => match Grid::from_cells(n, wire::cells_of(&blob)) {
                     Some(grid) => raw.grids.push((after, grid)),
@@ -175,21 +173,21 @@ impl Loaded {
     }
 
     /// The worker's next word, watching the CPU time of the launch under way. A fault is a launch that took too long.
-    fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Result<Event, RunFault>> {
+    fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Event, RunFault> {
         let started = Instant::now();
         let cpu_before = self.worker.cpu_time().unwrap_or_default();
         loop {
             match self.worker.events.recv_timeout(GLANCE) {
-                Ok(event) => return Ok(Ok(event)),
-                Err(RecvTimeoutError::Disconnected) => return Ok(Ok(Event::Ended)),
+                Ok(event) => return Ok(event),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Event::Ended),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let cpu = self.worker.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
             if cpu > cpu_limit {
-                return Ok(Err(self.hang(launch, cpu)));
+                return Err(self.hang(launch, cpu));
             }
             if started.elapsed() > LAUNCH_WALL {
-                return Ok(Err(RunFault::WallLimit { launch, wall_seconds: started.elapsed().as_secs_f64() }));
+                return Err(RunFault::WallLimit { launch, wall_seconds: started.elapsed().as_secs_f64() });
             }
         }
     }
@@ -219,7 +217,11 @@ impl Loaded {
         match event {
             Event::Reply(Reply::Signal { signal, address, code, actor, stack_overflow }, _) => RunFault::Crash {
                 launch,
-                what: if stack_overflow { "a thread's local memory overflowed its stack".to_owned() } else { signal_words(signal) },
+                what: if stack_overflow {
+                    "a thread's local memory overflowed its stack".to_owned()
+                } else {
+                    signal_words(signal)
+                },
                 memory: (signal == libc::SIGSEGV && !stack_overflow).then_some(Memory::Wild { address }),
                 place: self.symbols.place(Site::Code(code)),
                 actor,
@@ -239,9 +241,10 @@ impl Loaded {
     fn fault_of(&self, seen: &RawObservation, launch: u32) -> Option<RunFault> {
         Some(match seen.fault.as_ref()? {
             RawFault::Deadlock => RunFault::Deadlock { launch },
-            RawFault::Unsupported { construct, site } => {
-                RunFault::CannotJudge { construct: construct.clone(), place: site.and_then(|site| self.symbols.place(site)) }
-            }
+            RawFault::Unsupported { construct, site } => RunFault::CannotJudge {
+                construct: construct.clone(),
+                place: site.and_then(|site| self.symbols.place(site)),
+            },
             RawFault::Trap { site, actor, .. } => RunFault::Crash {
                 launch,
                 what: "a thread trapped".to_owned(),

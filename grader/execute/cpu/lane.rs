@@ -142,7 +142,8 @@ impl Lane {
     pub fn begin_launch(&mut self, geometry: Geometry, arguments: Arguments, grids: GridMap) {
         self.geometry = geometry;
         self.arguments = arguments;
-        self.standing = Standing { grids, block: 0, thread: 0, dynamic: geometry.shared as usize, n: arguments.n as usize };
+        self.standing =
+            Standing { grids, block: 0, thread: 0, dynamic: geometry.shared as usize, n: arguments.n as usize };
         let [x, y, z] = geometry.block;
         self.count = (x * y * z) as usize;
         for (flat, thread) in self.threads.iter_mut().take(self.count).enumerate() {

@@ -238,7 +238,10 @@ fn first_change(launch: u32, before: &[f32], after: &[f32]) -> Option<(u32, usiz
 /// Hazards of earlier launches first; a site seen again is counted.
 fn merge(mut all: Vec<RawHazard>, new: Vec<RawHazard>) -> Vec<RawHazard> {
     for hazard in new {
-        match all.iter_mut().find(|known| known.kind == hazard.kind && known.site == hazard.site && same_memory(known, &hazard)) {
+        match all
+            .iter_mut()
+            .find(|known| known.kind == hazard.kind && known.site == hazard.site && same_memory(known, &hazard))
+        {
             Some(known) => known.count += hazard.count,
             None => all.push(hazard),
         }

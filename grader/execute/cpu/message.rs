@@ -43,7 +43,13 @@ pub enum Reply {
     Grid(u32),
     Done(RawObservation),
     /// A signal ended the run, or the grader asked where it stands (SIGUSR1). Written by the signal handler.
-    Signal { signal: i32, address: u64, code: u64, actor: Option<Actor>, stack_overflow: bool },
+    Signal {
+        signal: i32,
+        address: u64,
+        code: u64,
+        actor: Option<Actor>,
+        stack_overflow: bool,
+    },
     /// The worker itself failed.
     Failed(String),
 }

@@ -45,6 +45,8 @@ pub struct ObjectMap {
     pub constants: Vec<Range<u64>>,
     pub variables: Vec<Variable>,
     pub image_bytes: u64,
+    /// Machine code.
+    pub code: Range<u64>,
 }
 
 const ANCHOR: &str = "hg_thread_idx";
@@ -58,7 +60,8 @@ impl ObjectMap {
         let file = object::File::parse(&*bytes).context("cannot parse the compiled kernel")?;
         let mut map = Self::default();
         map.image_bytes = file.segments().map(|segment| segment.address() + segment.size()).max().unwrap_or(0);
-        let thread_local = || file.sections().filter(|s| matches!(s.kind(), SectionKind::Tls | SectionKind::UninitializedTls));
+        let thread_local =
+            || file.sections().filter(|s| matches!(s.kind(), SectionKind::Tls | SectionKind::UninitializedTls));
         let segment_start = thread_local().map(|s| s.address()).min().unwrap_or(0);
         map.segment_bytes = thread_local().map(|s| s.address() + s.size() - segment_start).max().unwrap_or(0);
         map.read_sections(&file);
@@ -74,6 +77,8 @@ impl ObjectMap {
 
     fn read_sections(&mut self, file: &object::File) {
         let (mut low, mut high) = (u64::MAX, 0);
+        let text = file.section_by_name(".text");
+        self.code = text.map_or(0..0, |text| text.address()..text.address() + text.size());
         for section in file.sections() {
             let range = section.address()..section.address() + section.size();
             if section.name().is_ok_and(|name| name.starts_with("hg_constant.")) {
@@ -142,11 +147,13 @@ unsafe impl Sync for LoadedObject {}
 impl LoadedObject {
     pub fn load(path: &Path) -> Result<Self> {
         // SAFETY: loading runs the learner's static constructors; this process exists to run the learner's code.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.context("cannot load the compiled kernel")?;
+        let library =
+            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.context("cannot load the compiled kernel")?;
         // SAFETY: the host build defines these two symbols with these types.
         let (kernel, table) = unsafe {
             let kernel = *library.get::<KernelFn>(b"hg_kernel\0").context("the compiled kernel lacks hg_kernel")?;
-            let table = *library.get::<*mut [usize; SLOTS]>(b"hg_table\0").context("the compiled kernel lacks hg_table")?;
+            let table =
+                *library.get::<*mut [usize; SLOTS]>(b"hg_table\0").context("the compiled kernel lacks hg_table")?;
             (kernel, table)
         };
         // SAFETY: dladdr only reads; the structure is plain data.
@@ -170,7 +177,8 @@ impl LoadedObject {
     pub fn lane_variables(&self, map: &ObjectMap) -> Result<LaneVariables> {
         let variable = |name: &[u8]| -> Result<*mut [u32; 4]> {
             // SAFETY: hooks.inc defines these thread-local variables of 16 bytes; dlsym gives this thread's copy.
-            let symbol = unsafe { self.library.get::<*mut [u32; 4]>(name) }.context("the compiled kernel lacks a CUDA variable")?;
+            let symbol = unsafe { self.library.get::<*mut [u32; 4]>(name) }
+                .context("the compiled kernel lacks a CUDA variable")?;
             Ok(symbol.as_raw_ptr().cast())
         };
         let thread = variable(b"hg_thread_idx\0")?;

@@ -51,8 +51,11 @@ impl WorkerProcess {
             .spawn()
             .context("cannot start the worker process")?;
         let missing = || anyhow!("the worker process has no pipes");
-        let (stdin, stdout, stderr) =
-            (child.stdin.take().ok_or_else(missing)?, child.stdout.take().ok_or_else(missing)?, child.stderr.take().ok_or_else(missing)?);
+        let (stdin, stdout, stderr) = (
+            child.stdin.take().ok_or_else(missing)?,
+            child.stdout.take().ok_or_else(missing)?,
+            child.stderr.take().ok_or_else(missing)?,
+        );
         let (sender, events) = crossbeam_channel::bounded(4);
         let output = Arc::new(Mutex::new(Vec::new()));
         let kept = output.clone();

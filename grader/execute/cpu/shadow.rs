@@ -159,7 +159,11 @@ fn remember_reader(cell: &mut Cell, mask: u8, site: u32, now: Now) {
     }
     let second = Access(cell[READ2]);
     let second_adds_a_block = second.block() != first.block() && second.time() >= now.launch;
-    if cell[READ2] == 0 || same(second) || now.after(second) || (!second_adds_a_block && first.block() != now.access.block()) {
+    if cell[READ2] == 0
+        || same(second)
+        || now.after(second)
+        || (!second_adds_a_block && first.block() != now.access.block())
+    {
         cell[READ2] = now.access.0;
         cell[MISC] = (cell[MISC] & !0xffff_ffff) | u64::from(site) | u64::from(mask) << 40;
     }
@@ -176,10 +180,11 @@ fn conflict_of_write(cell: &Cell, mask: u8, now: Now, atomic: bool) -> Option<Co
         return None;
     }
     let readers = [(cell[READ], (cell[SITES] >> 32) as u32), (cell[READ2], cell[MISC] as u32)];
-    readers
-        .into_iter()
-        .find(|(key, _)| *key != 0 && !now.after(Access(*key)))
-        .map(|(key, site)| Conflict { past: Access(key), past_site: site, past_wrote: false })
+    readers.into_iter().find(|(key, _)| *key != 0 && !now.after(Access(*key))).map(|(key, site)| Conflict {
+        past: Access(key),
+        past_site: site,
+        past_wrote: false,
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Signals in the worker: a wild access, an abort, or the grader asking where a launch stands. The handler writes one
 //! frame and ends the process.
 
+use std::ops::Range;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
@@ -16,7 +17,8 @@ const MOST_LANES: usize = 256;
 
 static RESULT: AtomicI32 = AtomicI32::new(-1);
 static BASE: AtomicUsize = AtomicUsize::new(0);
-static BYTES: AtomicUsize = AtomicUsize::new(0);
+static CODE_START: AtomicUsize = AtomicUsize::new(0);
+static CODE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static LANES: [AtomicU64; MOST_LANES] = [const { AtomicU64::new(0) }; MOST_LANES];
 static LANE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -24,11 +26,13 @@ static LANE_COUNT: AtomicUsize = AtomicUsize::new(0);
 const SIGNALS: [i32; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP, libc::SIGUSR1];
 
-/// Installs the handler; frames go to `result`, code addresses are told relative to the object at `base`.
-pub fn install(result: RawFd, base: usize, bytes: usize) -> Result<()> {
+/// Installs the handler; frames go to `result`, code addresses are told relative to the object at `base`, whose machine
+/// code has the offsets `code`.
+pub fn install(result: RawFd, base: usize, code: &Range<u64>) -> Result<()> {
     RESULT.store(result, Ordering::Relaxed);
     BASE.store(base, Ordering::Relaxed);
-    BYTES.store(bytes, Ordering::Relaxed);
+    CODE_START.store(base + code.start as usize, Ordering::Relaxed);
+    CODE_BYTES.store((code.end - code.start) as usize, Ordering::Relaxed);
     for signal in SIGNALS {
         // SAFETY: the handler is async-signal-safe: atomics, raw writes, _exit.
         let failed = unsafe {
@@ -86,7 +90,8 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         }
         let address = if signal == libc::SIGUSR1 { 0 } else { (*info).si_addr() as usize };
         let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-        let code = code_in_object(registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
+        let code =
+            code_in_object(registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
         let mut frame = Frame::default();
         frame.text("{\"signal\":{\"signal\":");
         frame.number(signal as u64);
@@ -138,8 +143,9 @@ fn pass_on() -> bool {
 /// # Safety
 /// `stack` is the interrupted thread's stack pointer.
 unsafe fn code_in_object(instruction: usize, stack: usize) -> usize {
-    let (base, bytes) = (BASE.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
-    let inside = |address: usize| address.wrapping_sub(base) < bytes;
+    let base = BASE.load(Ordering::Relaxed);
+    let (start, bytes) = (CODE_START.load(Ordering::Relaxed), CODE_BYTES.load(Ordering::Relaxed));
+    let inside = |address: usize| address.wrapping_sub(start) < bytes;
     if inside(instruction) {
         return instruction - base + 1;
     }

@@ -17,7 +17,8 @@ pub struct Symbols {
 
 impl Symbols {
     pub fn read(object: &Path) -> Result<Self> {
-        let loader = addr2line::Loader::new(object).map_err(|error| anyhow!("cannot read the line tables of the compiled kernel: {error}"))?;
+        let loader = addr2line::Loader::new(object)
+            .map_err(|error| anyhow!("cannot read the line tables of the compiled kernel: {error}"))?;
         Ok(Self { loader })
     }
 
