@@ -346,7 +346,7 @@ impl Checker {
         let bytes = if symbol.dynamic { standing.dynamic } else { symbol.bytes as usize };
         let byte = offset - symbol.offset as usize;
         let inside = byte + touch.bytes <= bytes;
-        if (symbol.hidden && inside) || (inside && self.watch != Watch::Full) {
+        if inside && (symbol.hidden || self.watch != Watch::Full) {
             return;
         }
         let found = if inside { self.look_up_shared(touch, standing) } else { Some(Found::OutOfRange) };

@@ -83,10 +83,8 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
     // SAFETY: the kernel passes valid pointers; the lane belongs to this OS thread.
     unsafe {
         let running = !lane.is_null() && (*lane).running();
-        if signal == libc::SIGUSR1 && !running {
-            if pass_on() {
-                return;
-            }
+        if signal == libc::SIGUSR1 && !running && pass_on() {
+            return;
         }
         let address = if signal == libc::SIGUSR1 { 0 } else { (*info).si_addr() as usize };
         let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;

@@ -67,8 +67,7 @@ impl Warp {
     }
 
     fn group(&mut self, mask: u32) -> &mut Group {
-        let idle_or_same = |group: &Box<Group>| group.mask == mask;
-        let position = match self.groups.iter().position(idle_or_same) {
+        let position = match self.groups.iter().position(|group| group.mask == mask) {
             Some(position) => position,
             None => {
                 self.groups.push(Box::new(Group { mask, arrived: 0, turn: 0, values: [[0; 32]; 2] }));
