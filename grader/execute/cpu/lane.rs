@@ -15,7 +15,7 @@ use super::checker::{Checker, Standing};
 use super::copies::Copies;
 use super::object::LaneVariables;
 use super::raw::{RawFault, Site};
-use super::stacks::Stacks;
+use super::stacks::{Stacks, prefetch};
 use super::switch;
 use super::warp::Warp;
 use crate::execute::{Actor, Watch};
@@ -23,6 +23,9 @@ use crate::submission::Geometry;
 
 /// Most threads a block can have.
 pub const MAX_THREADS: usize = 1024;
+
+/// Bytes of the innermost frames of a thread that waits at a barrier.
+const WAITING_FRAMES: usize = 4 * 64;
 
 thread_local! {
     static LANE: Cell<*mut Lane> = const { Cell::new(ptr::null_mut()) };
@@ -262,13 +265,7 @@ impl Lane {
     #[inline(always)]
     fn prefetch(&self, thread: usize) {
         if let Some(thread) = self.threads.get(thread) {
-            // SAFETY: a prefetch of any address is harmless.
-            unsafe {
-                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                for line in 0..4 {
-                    _mm_prefetch::<_MM_HINT_T0>(thread.context.wrapping_add(line * 64).cast());
-                }
-            }
+            prefetch(thread.context, WAITING_FRAMES);
         }
     }
 

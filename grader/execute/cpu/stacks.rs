@@ -8,6 +8,19 @@ const PAGE: usize = 4096;
 const SPACING: usize = 65 * PAGE;
 const GUARD: usize = PAGE;
 
+/// Bytes that a thread's first frames take.
+const FIRST_FRAMES: usize = 6 * 64;
+
+/// Asks for the cache lines of a range.
+#[inline(always)]
+pub fn prefetch(start: *const u8, bytes: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    for offset in (0..bytes).step_by(64) {
+        // SAFETY: a prefetch of any address is harmless.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(offset).cast()) };
+    }
+}
+
 /// Stacks for one lane's block.
 pub struct Stacks {
     base: *mut u8,
@@ -43,14 +56,22 @@ impl Stacks {
         Ok(Self { base, count, free: (0..count as u32).rev().collect() })
     }
 
-    /// Takes a stack and returns its index and its top, 16-byte aligned. Tops are staggered within their page, so that the
-    /// frames of a block's threads spread over all cache sets.
+    /// Takes a stack and returns its index and its top, 16-byte aligned; asks for the lines of the one that comes next.
+    #[inline(always)]
     pub fn take(&mut self) -> (u32, *mut u8) {
         let index = self.free.pop().unwrap_or(0);
+        if let Some(&next) = self.free.last() {
+            prefetch(self.top(next).wrapping_sub(FIRST_FRAMES), FIRST_FRAMES);
+        }
+        (index, self.top(index))
+    }
+
+    /// Tops are staggered within their page, so that the frames of a block's threads spread over all cache sets.
+    #[inline(always)]
+    fn top(&self, index: u32) -> *mut u8 {
         let colour = (index as usize % 11) * 320;
-        // SAFETY: index < count, and the colour (at most 3,200 bytes) stays far above the guard page.
-        let top = unsafe { self.base.add((index as usize + 1) * SPACING - 64 - colour) };
-        (index, top)
+        // The colour (at most 3,200 bytes) stays far above the guard page.
+        self.base.wrapping_add((index as usize + 1) * SPACING - 64 - colour)
     }
 
     /// Gives a stack back.
