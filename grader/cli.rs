@@ -88,7 +88,7 @@ struct Common {
     /// What runs the kernel.
     #[arg(long, value_enum, default_value = "auto")]
     engine: Engine,
-    /// The architecture to compile for and whose limits apply.
+    /// The architecture that nvcc compiles for; the cpu engine enforces the limits of sm_75, the lesson's.
     #[arg(long, value_name = "sm_NN", default_value = "sm_75", value_parser = arch)]
     arch: u32,
 }

@@ -110,9 +110,9 @@ pub fn render(findings: &[Finding], colour: bool) -> String {
             State::Missing => ("[none]", AnsiColor::Red),
         };
         let style = if colour { Style::new().fg_color(Some(hue.into())) } else { Style::new() };
-        text.push_str(&format!("{style}{mark}{style:#} {} {}\n", finding.name, finding.detail));
+        text.push_str(&format!("{style}{mark}{style:#} {:<16} {}\n", finding.name, finding.detail));
         if !finding.effect.is_empty() {
-            text.push_str(&format!("         {}\n", finding.effect));
+            text.push_str(&format!("{:24}{}\n", "", finding.effect));
         }
     }
     text.push_str(conclusion(findings));

@@ -3,7 +3,7 @@
 use super::Seen;
 use super::outcome::Outcome;
 use super::words;
-use crate::execute::{Hazard, HazardKind, InputChange, RunFault};
+use crate::execute::{Hazard, HazardKind, InputChange, Memory, RunFault};
 use crate::verdict::{Check, CheckId, Status};
 
 /// Other hazards named in one check's details.
@@ -93,13 +93,28 @@ fn hazards_of(seen: &Seen, id: CheckId) -> Option<Check> {
     let times = words::counted(first.hazard.count, "time");
     let mut check = Check::new(id, status, first.message())
         .with(format!("First in launch {} at n = {}; seen {times} there.", first.hazard.launch, first.n))
-        .with(advice(first.hazard.kind))
+        .with(advice_on(&first.hazard))
         .at(first.hazard.place);
+    let said = first.message();
+    let more: Vec<&&SeenHazard> = more.iter().filter(|seen| seen.message() != said).collect();
     check.details.extend(more.iter().take(MORE).map(|seen| format!("Also {}.", seen.message())));
     if more.len() > MORE {
         check.details.push(format!("And {} more.", words::counted((more.len() - MORE) as u64, "hazard")));
     }
     Some(check)
+}
+
+/// What to look at next, by what was touched.
+fn advice_on(hazard: &Hazard) -> &'static str {
+    match (hazard.kind, &hazard.memory) {
+        (HazardKind::OutOfRange, Some(Memory::Shared { .. } | Memory::Local { .. })) => {
+            "Compare the largest index with the size the array is declared with: the apron has a halo on each side."
+        }
+        (HazardKind::OutOfRange, Some(Memory::Wild { .. })) => {
+            "The address lies in no grid and no array: look at how the pointer was made."
+        }
+        (kind, _) => advice(kind),
+    }
 }
 
 /// What to look at next.

@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use super::escape;
 use super::{Diagnostic, Report};
 use crate::execute::Place;
+use crate::exit_code::ExitCode;
 use crate::judge::plan::Scope;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
@@ -25,6 +26,9 @@ const PRINTED: usize = 5;
 
 /// The report as text, with ANSI colours. `source` is heat.cu's text, for the excerpt.
 pub fn render(report: &Report, source: Option<&str>) -> String {
+    if let (Some(error), true) = (&report.error, report.exit_code == ExitCode::Usage as u8) {
+        return wrapped(&format!("heat-grader: {error}"), 0);
+    }
     let mut text = heading(report);
     if let Some(error) = &report.error {
         text.push_str(&wrapped(&format!("could not grade: {error}"), 0));
@@ -34,6 +38,9 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     }
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
+        if let Some(cause) = cause_of(check, report) {
+            text.push_str(&explanation(cause, report, source));
+        }
     }
     text.push_str(&printed(&report.output));
     text.push_str(&closing(report));
@@ -42,7 +49,8 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
 
 fn heading(report: &Report) -> String {
     let Some(submission) = &report.submission else { return String::new() };
-    let mut parts = vec![escape::line(&submission.path)];
+    let shown = if submission.path == "." { &submission.name } else { &submission.path };
+    let mut parts = vec![escape::line(shown)];
     parts.extend(report.engine.as_ref().map(|engine| format!("{engine} engine")));
     parts.extend(report.scope.map(|scope| if scope == Scope::Quick { "quick".to_owned() } else { "full".to_owned() }));
     parts.extend(report.seed.map(|seed| format!("seed {seed}")));
@@ -79,6 +87,15 @@ fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
         text.push_str(&excerpt(source, place));
     }
     text
+}
+
+/// The check whose failure explains wrong values: a race first, because it leaves words unwritten as well.
+fn cause_of<'a>(failing: &Check, report: &'a Report) -> Option<&'a Check> {
+    if !matches!(failing.id, CheckId::Values | CheckId::Ring) {
+        return None;
+    }
+    let failed = |id: CheckId| report.checks.iter().find(|check| check.id == id && check.status == Status::Fail);
+    failed(CheckId::Race).or_else(|| failed(CheckId::Memory))
 }
 
 /// What a check asks of the kernel, in the lesson's words.
