@@ -20,33 +20,65 @@ use super::rewrite::{HostCode, to_cpp};
 use super::toolkit::HostCompiler;
 
 /// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
     ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
     ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),
     ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
     ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
+    ("hg_async.h", include_str!("cuda_on_host/hg_async.h")),
 ];
 
-/// Headers of the toolkit that add nothing here.
-const ALIASES: [(&str, &str); 17] = [
-    ("cuda.h", "cuda_runtime.h"),
-    ("cuda_runtime_api.h", "cuda_runtime.h"),
-    ("device_launch_parameters.h", "cuda_runtime.h"),
-    ("device_functions.h", "cuda_runtime.h"),
-    ("device_atomic_functions.h", "cuda_runtime.h"),
-    ("sm_20_intrinsics.h", "cuda_runtime.h"),
-    ("vector_types.h", "cuda_runtime.h"),
-    ("vector_functions.h", "cuda_runtime.h"),
-    ("driver_types.h", "cuda_runtime.h"),
-    ("math_functions.h", "cuda_runtime.h"),
-    ("math_constants.h", "cuda_runtime.h"),
-    ("cuda_profiler_api.h", "cuda_runtime.h"),
-    ("crt/device_functions.h", "cuda_runtime.h"),
-    ("cuda_pipeline_primitives.h", "cuda_pipeline.h"),
-    ("cooperative_groups/memcpy_async.h", "cooperative_groups.h"),
-    ("cooperative_groups/reduce.h", "cooperative_groups.h"),
-    ("cuda_awbarrier.h", "cuda_pipeline.h"),
+/// Headers of the toolkit by the one of ours that stands for them.
+const ALIASES: [(&str, &[&str]); 4] = [
+    (
+        "cuda_runtime.h",
+        &[
+            "cuda.h",
+            "cuda_runtime_api.h",
+            "device_launch_parameters.h",
+            "device_functions.h",
+            "device_atomic_functions.h",
+            "sm_20_intrinsics.h",
+            "vector_types.h",
+            "vector_functions.h",
+            "builtin_types.h",
+            "driver_types.h",
+            "host_defines.h",
+            "math_functions.h",
+            "math_constants.h",
+            "cuda_profiler_api.h",
+            "cuda_fp16.h",
+            "cuda_bf16.h",
+            "crt/device_functions.h",
+            "crt/host_defines.h",
+        ],
+    ),
+    ("cuda_pipeline.h", &["cuda_pipeline_primitives.h"]),
+    (
+        "cooperative_groups.h",
+        &["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"],
+    ),
+    ("hg_async.h", &["cuda/barrier", "cuda/pipeline", "cuda/version", "cuda_awbarrier.h"]),
+];
+
+/// Headers of the C++ library that heat.cu may include as `cuda/std/...`, where `cuda::std` is `std`.
+const STANDARD: [&str; 15] = [
+    "algorithm",
+    "array",
+    "atomic",
+    "cassert",
+    "cmath",
+    "complex",
+    "cstddef",
+    "cstdint",
+    "cstring",
+    "functional",
+    "limits",
+    "span",
+    "tuple",
+    "type_traits",
+    "utility",
 ];
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
@@ -179,8 +211,14 @@ fn write_inputs(folder: &Path, source: &str) -> Result<()> {
         for (name, text) in HEADERS {
             write(&format!("include/{name}"), text)?;
         }
-        for (name, target) in ALIASES {
-            write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;
+        for (target, names) in ALIASES {
+            for name in names {
+                write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;
+            }
+        }
+        for name in STANDARD {
+            let text = format!("#pragma once\n#include <hg_async.h>\n#include <{name}>\n");
+            write(&format!("include/cuda/std/{name}"), &text)?;
         }
         Ok(())
     };
