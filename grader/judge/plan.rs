@@ -110,13 +110,14 @@ pub fn plan(exercise: &Exercise, scope: Scope, seed: u64) -> Vec<Planned> {
     planned
 }
 
-/// Launches after the first to check by themselves: distinct, rising, drawn from the seed.
+/// Launches to check by themselves: the last one, which a kernel that counts its launches could tell from the others, and
+/// as many as wanted of those between, distinct, rising, drawn from the seed.
 fn spots(wanted: u32, launches: u32, seed: u64) -> Vec<u32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(1);
-    let mut spots = std::collections::BTreeSet::new();
-    let wanted = wanted.min(launches.saturating_sub(1)) as usize;
-    while spots.len() < wanted {
+    let mut spots: std::collections::BTreeSet<u32> = (launches > 1).then_some(launches).into_iter().collect();
+    let most = (wanted + 1).min(launches.saturating_sub(1)) as usize;
+    while spots.len() < most {
         spots.insert(2 + random.next_u32() % (launches - 1));
     }
     spots.into_iter().collect()
@@ -178,7 +179,8 @@ mod tests {
         for seed in 0..50 {
             let plan = made(Scope::Full, seed);
             let long = plan.iter().find(|p| p.kind == Kind::Thousand).unwrap();
-            assert_eq!(long.spots.len(), 4);
+            assert_eq!(long.spots.len(), 5);
+            assert_eq!(long.spots.last(), Some(&500));
             assert!(long.spots.is_sorted_by(|a, b| a < b) && long.keep.is_sorted_by(|a, b| a < b));
             assert_eq!(long.keep.last(), Some(&500));
             for spot in &long.spots {

@@ -51,6 +51,7 @@ pub fn memory(memory: &Memory, n: u32) -> String {
     match memory {
         Memory::In { cell } => grid_cell("in", *cell, n),
         Memory::Out { cell } => grid_cell("out", *cell, n),
+        Memory::Shared { name, byte } if byte % 4 == 0 => format!("shared array {name}, word {}", byte / 4),
         Memory::Shared { name, byte } => format!("shared array {name}, byte {byte}"),
         Memory::Local { name, index } if name.is_empty() => format!("a local array, index {index}"),
         Memory::Local { name, index } => format!("local array {name}[{index}]"),
