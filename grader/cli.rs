@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::compile::scratch::clean_up_when_interrupted;
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -134,6 +135,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> ExitCode {
+    if !matches!(command, Command::Worker) {
+        clean_up_when_interrupted();
+    }
     match command {
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
@@ -196,8 +200,16 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
 
 /// What can be told about the command line before anything is graded.
 fn usable(path: &Path, target: Option<&Target>) -> Result<(), String> {
-    if std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-        return Err(format!("{} does not exist", path.display()));
+    if let Err(error) = std::fs::symlink_metadata(path)
+        && error.kind() != std::io::ErrorKind::PermissionDenied
+    {
+        let long = path.as_os_str().len() > 200;
+        let shown = if long { "that path".to_owned() } else { path.display().to_string() };
+        return Err(if error.kind() == std::io::ErrorKind::NotFound {
+            format!("{shown} does not exist")
+        } else {
+            format!("{shown} cannot be looked at: {error}")
+        });
     }
     target.map_or(Ok(()), Target::check)
 }

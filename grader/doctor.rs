@@ -14,7 +14,8 @@ use crate::compile::diagnostics::plain;
 use crate::compile::fetch::{Cache, free_bytes};
 use crate::compile::landlock;
 use crate::compile::nvcc::{LESSON_ARCH, prove};
-use crate::compile::process::{Tool, find_program, scratch};
+use crate::compile::process::{Tool, find_program};
+use crate::compile::scratch::scratch;
 use crate::compile::toolkit::{Lookup, Origin, Toolkit, find_host_compiler, find_toolkit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,22 +10,23 @@ use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
-use tempfile::TempDir;
 
 use super::diagnostics::SOURCE_NAME;
 use super::landlock;
 use super::nvcc::{Build, Outcome, judge};
-use super::process::{Limits, Tool, scratch};
+use super::process::{Limits, Tool};
 use super::rewrite::{HostCode, to_cpp};
+use super::scratch::{Scratch, scratch};
 use super::toolkit::HostCompiler;
 
 /// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 7] = [
     ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
     ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
     ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),
     ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
     ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
+    ("hg_assert.h", include_str!("cuda_on_host/hg_assert.h")),
     ("hg_async.h", include_str!("cuda_on_host/hg_async.h")),
 ];
 
@@ -87,7 +88,9 @@ const HOOKS_CHECKED: &str = include_str!("cuda_on_host/hooks_checked.inc");
 
 /// Flags of both builds. The thread-local model makes an access to shared memory one instruction; strict aliasing is off
 /// because CUDA code reads float arrays as float4; contraction is off so that both builds and the reference round alike.
-const COMMON: [&str; 13] = [
+const COMMON: [&str; 14] = [
+    // A frame larger than a page touches each of its pages, so that it cannot jump over a guard page.
+    "-fstack-clash-protection",
     "-fno-diagnostics-show-caret",
     "-std=c++17",
     "-x",
@@ -135,7 +138,7 @@ pub struct HostBuilds {
     pub checked: Option<PathBuf>,
     /// Whether host code had to be dropped to compile.
     pub without_host_code: bool,
-    _folder: TempDir,
+    _folder: Scratch,
 }
 
 /// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
@@ -215,6 +218,10 @@ fn write_inputs(folder: &Path, source: &str) -> Result<()> {
             for name in names {
                 write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;
             }
+        }
+        for name in ["cassert", "assert.h"] {
+            // No #pragma once: each inclusion answers to NDEBUG anew, as the standard has it.
+            write(&format!("include/{name}"), "#include <hg_assert.h>\n")?;
         }
         for name in STANDARD {
             let text = format!("#pragma once\n#include <hg_async.h>\n#include <{name}>\n");

@@ -11,4 +11,5 @@ pub mod nvcc;
 mod output;
 pub mod process;
 mod rewrite;
+pub mod scratch;
 pub mod toolkit;

@@ -15,7 +15,8 @@ use regex::Regex;
 
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, demangle, pattern, plain};
 use super::landlock;
-use super::process::{Finished, Limit, Limits, Tool, scratch};
+use super::process::{Finished, Limit, Limits, Tool};
+use super::scratch::scratch;
 use super::toolkit::{HostCompiler, Toolkit};
 
 /// The lesson's target: the Tesla T4.

@@ -211,11 +211,6 @@ impl Tool {
     }
 }
 
-/// The fresh folder of one compilation, readable by this user only; deleted when dropped.
-pub fn scratch() -> Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix("heat-grader-").tempdir().context("cannot make a temporary folder")
-}
-
 /// The full path of a program on PATH.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&search_path()).map(|folder| folder.join(name)).find(|path| is_executable(path))

@@ -103,31 +103,76 @@ fn launch(tokens: &[Token], open: usize, edits: &mut Edits) {
     }
 }
 
-/// A shared array lives in the thread-local segment of the OS thread that runs the block; the dynamic one is a symbol
-/// that every declaration shares.
+/// A shared array lives in the thread-local segment of the OS thread that runs the block. `used`, because g++ would
+/// take one that nobody writes for all zeros; the dynamic one is a view of the header's.
 fn shared(tokens: &[Token], position: usize, edits: &mut Edits) {
     let start = tokens[..position].iter().rposition(ends_before_declaration).map_or(0, |end| end + 1);
     let Some(length) = tokens[position..].iter().position(|token| token.is(";") || token.is("{")) else { return };
     let end = position + length;
     let specifier = |word: &str| tokens[start..end].iter().find(|token| token.is(word));
-    let storage = match specifier("extern") {
-        Some(external) => {
+    if let Some(external) = specifier("extern") {
+        if in_function(&tokens[..start]) {
+            edits.replace(external.span.clone(), "typedef");
+            view(tokens, start, position, end, edits);
+        } else {
             edits.blank(external.span.clone());
             edits.insert(dynamic_label_place(&tokens[position..=end]), format!(" __asm__(\"{DYNAMIC}\")"));
-            "extern __thread"
+            let alignment = move_alignas(tokens, position, end, edits);
+            edits.replace(tokens[position].span.clone(), alignment + "extern __thread");
         }
-        None => "static __thread",
-    };
+        return;
+    }
     if let Some(word) = specifier("static") {
         edits.blank(word.span.clone());
     }
-    let alignment = alignas(&tokens[position + 1..end]);
+    let alignment = move_alignas(tokens, position, end, edits);
+    edits.replace(tokens[position].span.clone(), alignment + "static __thread __attribute__((used))");
+}
+
+/// `extern __shared__ T name[];` in a function becomes a type of its own and a reference to the one dynamic array: an
+/// assembler name would be lost where a template is instantiated.
+fn view(tokens: &[Token], start: usize, position: usize, end: usize, edits: &mut Edits) {
+    let declaration = &tokens[start..end];
+    let Some(bracket) = declaration.iter().position(|token| token.is("[")) else { return };
+    let Some(name) = declaration[..bracket].last().filter(|token| token.is_identifier()) else { return };
+    let alias = format!("hg_type_of_{}", name.text);
+    for token in declaration.iter().filter(|token| token.is("alignas")) {
+        let at = start + declaration.iter().position(|other| other.span == token.span).unwrap_or(0);
+        alignas(&tokens[at..end]).iter().for_each(|token| edits.blank(token.span.clone()));
+    }
+    edits.blank(tokens[position].span.clone());
+    edits.replace(name.span.clone(), alias.clone());
+    let reference = format!("; {alias}& {} = reinterpret_cast<{alias}&>({DYNAMIC})", name.text);
+    edits.insert(tokens[end].span.start, reference);
+}
+
+/// Whether the text after these tokens stands in a function's body, rather than in a namespace or class.
+fn in_function(before: &[Token]) -> bool {
+    let mut depth = 0;
+    for (index, token) in before.iter().enumerate().rev() {
+        depth += i32::from(token.is("}")) - i32::from(token.is("{"));
+        if depth < 0 {
+            let head = before[..index].iter().rposition(ends_before_block).map_or(0, |end| end + 1);
+            let has = |word: &str| before[head..index].iter().any(|token| token.is(word));
+            // A template's parameters say `class` too, but only a function's head has brackets.
+            return has("(") || !(has("namespace") || has("struct") || has("class") || has("union") || has("extern"));
+        }
+    }
+    false
+}
+
+fn ends_before_block(token: &Token) -> bool {
+    [";", "{", "}"].iter().any(|end| token.is(end))
+}
+
+/// Takes an `alignas(...)` behind the qualifier out, and returns it for the place in front of the storage class.
+fn move_alignas(tokens: &[Token], position: usize, end: usize, edits: &mut Edits) -> String {
     let mut text = String::new();
-    for token in alignment {
+    for token in alignas(&tokens[position + 1..end]) {
         edits.blank(token.span.clone());
         let _ = write!(text, "{} ", token.text);
     }
-    edits.replace(tokens[position].span.clone(), text + storage);
+    text
 }
 
 fn ends_before_declaration(token: &Token) -> bool {
@@ -217,11 +262,11 @@ mod tests {
 
     #[test]
     fn static_shared_arrays_become_thread_local() {
-        assert_eq!(squeezed("{ hg_shared_qualifier float t[12][36]; }"), "{ static __thread float t[12][36]; }");
-        assert_eq!(squeezed("{ static hg_shared_qualifier float t[2]; }"), "{ static __thread float t[2]; }");
+        assert_eq!(squeezed("{ hg_shared_qualifier float t[12][36]; }"), "{ static __thread __attribute__((used)) float t[12][36]; }");
+        assert_eq!(squeezed("{ static hg_shared_qualifier float t[2]; }"), "{ static __thread __attribute__((used)) float t[2]; }");
         assert_eq!(
             squeezed("{ hg_shared_qualifier alignas(16) float t[2]; }"),
-            "{ alignas ( 16 ) static __thread float t[2]; }"
+            "{ alignas ( 16 ) static __thread __attribute__((used)) float t[2]; }"
         );
     }
 
@@ -235,6 +280,15 @@ mod tests {
             attributes,
             "extern __thread float t[] __asm__(\"hg_dynamic_shared\") __attribute__((aligned(16)));"
         );
+    }
+
+    #[test]
+    fn in_a_function_dynamic_shared_arrays_are_views_of_one_array() {
+        let view = squeezed("template <class T> void k() { extern hg_shared_qualifier T t[][34]; }");
+        let expected = "typedef T hg_type_of_t[][34]; hg_type_of_t& t = reinterpret_cast<hg_type_of_t&>(hg_dynamic_shared); }";
+        assert!(view.ends_with(expected), "{view}");
+        let named = squeezed("namespace a { extern hg_shared_qualifier float t[]; }");
+        assert!(named.contains("extern __thread float t[] __asm__"), "{named}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::diagnostics::pattern;
 use super::fetch::{self, Cache};
-use super::process::{self, Finished, Tool, find_program, is_executable};
+use super::process::{Finished, Tool, find_program, is_executable};
 
 /// What looking for a tool came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ fn nvcc_version(nvcc: &Path) -> Result<String, String> {
 
 /// Runs a tool that answers at once.
 fn ask(program: &Path, arguments: &[&str]) -> Result<Finished, String> {
-    let answer = process::scratch().and_then(|folder| Tool::new(program, folder.path()).args(arguments).run());
+    let answer = super::scratch::scratch().and_then(|folder| Tool::new(program, folder.path()).args(arguments).run());
     match answer {
         Ok(finished) if finished.success() => Ok(finished),
         Ok(_) => Err(format!("{} does not run", program.display())),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::execute::Place;
 use crate::execute::cpu::GeometryOf;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -291,7 +292,11 @@ impl Draft {
     }
 
     fn take_judgement(&mut self, judgement: Judgement, exercise: &Exercise) {
-        for check in judgement.checks {
+        let launched_at = self.report.submission.as_ref().and_then(|submission| submission.launch.as_ref()?.line);
+        for mut check in judgement.checks {
+            if check.id == CheckId::Launch && check.place.is_none() {
+                check.place = launched_at.map(|line| Place { line, column: 0 });
+            }
             self.checks.retain(|earlier| earlier.id != check.id);
             self.checks.push(check);
         }

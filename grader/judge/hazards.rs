@@ -147,7 +147,11 @@ fn crash(outcome: &Outcome) -> Option<Check> {
     let summary = format!("{}: launch {launch} crashed: {what}{touched} (n = {n})", words::place(*place));
     let mut check = Check::new(CheckId::Memory, Status::Fail, summary).at(*place);
     check.details.extend(actor.as_ref().map(|actor| format!("It was {}.", words::actor(actor))));
-    check.details.push(advice(HazardKind::OutOfRange).to_owned());
+    match memory {
+        Some(Memory::In { .. } | Memory::Out { .. }) => check.details.push(advice(HazardKind::OutOfRange).to_owned()),
+        Some(_) => check.details.push("Look at how the address of that access is made.".to_owned()),
+        None => {}
+    }
     Some(check)
 }
 

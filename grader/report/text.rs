@@ -104,7 +104,7 @@ fn asked(id: CheckId) -> &'static str {
         CheckId::Source => "a folder with a readable heat.cu, or a .cu file",
         CheckId::Compile => "heat.cu must compile with nvcc",
         CheckId::Kernel => "one kernel of your own that takes (const float*, float*, int, float)",
-        CheckId::Launch => "the grader must know how many blocks and threads to launch",
+        CheckId::Launch => "a launch that the grader can work out and the hardware can take",
         CheckId::Values => "each launch must advance every cell by two timesteps",
         CheckId::Ring => "the ring keeps exactly the temperature it started with",
         CheckId::Memory => "threads stay inside the grids and arrays and use only what was written",

@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::*;
-use crate::compile::process::{find_program, scratch};
+use crate::compile::process::find_program;
+use crate::compile::scratch::{Scratch, scratch};
 use crate::compile::toolkit::{Lookup, Places, find_host_compiler, find_toolkit_in};
 
 /// Names the cache folder of [`fetches_when_told_to`].
@@ -12,7 +13,7 @@ const HELPER: &str = "HEAT_GRADER_TEST_FETCH";
 
 /// A python3 whose pip runs `body` in place of an install, and a count of its installs beside it.
 struct FakePython {
-    folder: TempDir,
+    folder: Scratch,
 }
 
 impl FakePython {
@@ -56,7 +57,7 @@ printf '#!/bin/sh\necho Cuda compilation tools, release 13.0, V13.0.88\n' > $roo
 chmod +x $root/bin/nvcc
 "#;
 
-fn cache() -> (TempDir, Cache) {
+fn cache() -> (Scratch, Cache) {
     let folder = scratch().unwrap();
     let cache = Cache { folder: folder.path().join("cache") };
     (folder, cache)

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::compile::scratch::scratch;
 
 fn shell(script: &str, limits: Limits) -> Finished {
     let folder = scratch().unwrap();

@@ -188,19 +188,21 @@ impl Checker {
         }
     }
 
-    pub fn barrier_divergence(&mut self, here: Actor, line: u32, there: Actor, first: u32) {
-        self.barrier_hazard(HazardKind::BarrierDivergence, here, line, Some((there, Some(Site::Line(first)))));
+    /// A thread waits at the barrier `here` while another waits at the barrier `there` (HG_SITE of cuda_runtime.h).
+    pub fn barrier_divergence(&mut self, actor: Actor, here: u32, other: Actor, there: u32) {
+        let there = Some(Site::Line(line_of(there)));
+        self.barrier_hazard(HazardKind::BarrierDivergence, actor, here, Some((other, there)));
     }
 
-    pub fn barrier_after_exit(&mut self, waiting: Actor, line: u32) {
-        self.barrier_hazard(HazardKind::BarrierAfterExit, waiting, line, None);
+    pub fn barrier_after_exit(&mut self, waiting: Actor, barrier: u32) {
+        self.barrier_hazard(HazardKind::BarrierAfterExit, waiting, barrier, None);
     }
 
-    fn barrier_hazard(&mut self, kind: HazardKind, actor: Actor, line: u32, other: Option<(Actor, Option<Site>)>) {
+    fn barrier_hazard(&mut self, kind: HazardKind, actor: Actor, barrier: u32, other: Option<(Actor, Option<Site>)>) {
         if self.watch != Watch::Full {
             return;
         }
-        let site = Some(Site::Line(line));
+        let site = Some(Site::Line(line_of(barrier)));
         self.note(RawHazard {
             kind,
             memory: None,
@@ -465,6 +467,11 @@ impl Checker {
             count: 1,
         }
     }
+}
+
+/// The line of a barrier, in the low 20 bits of its number.
+fn line_of(barrier: u32) -> u32 {
+    barrier & 0xf_ffff
 }
 
 fn interior(spot: Spot, n: usize) -> bool {

@@ -245,9 +245,9 @@ impl Loaded {
                 construct: construct.clone(),
                 place: site.and_then(|site| self.symbols.place(site)),
             },
-            RawFault::Trap { site, actor, .. } => RunFault::Crash {
+            RawFault::Trap { why, site, actor } => RunFault::Crash {
                 launch,
-                what: "a thread trapped".to_owned(),
+                what: if *why == 1 { "an assertion failed" } else { "a thread trapped" }.to_owned(),
                 memory: None,
                 place: site.and_then(|site| self.symbols.place(site)),
                 actor: Some(*actor),
@@ -260,6 +260,7 @@ fn signal_words(signal: i32) -> String {
     match signal {
         libc::SIGSEGV | libc::SIGBUS => "an access to memory that does not exist".to_owned(),
         libc::SIGFPE => "an integer division by zero".to_owned(),
+        libc::SIGILL => "an operation without a result, such as an integer division by zero".to_owned(),
         libc::SIGABRT => "the kernel aborted (a failed assertion, for example)".to_owned(),
         other => format!("signal {other} ended the kernel"),
     }

@@ -60,13 +60,13 @@ pub fn run_trial(
     poison_interior(arena.cells_mut(Buffer::B), run.n);
     let lanes = if run.watch == Watch::Full { 1 } else { run.lanes.max(1) };
     let shared = Shared::new(lanes);
+    let mut lane = new_lane(object, map, run)?;
     std::thread::scope(|scope| {
         for _ in 1..lanes {
             let (shared, map) = (&shared, map.clone());
             let body = move || other_lane(object, &map, run, shared);
             std::thread::Builder::new().stack_size(LANE_STACK).spawn_scoped(scope, body)?;
         }
-        let mut lane = new_lane(object, map, run)?;
         let result = launches(&mut lane, &shared, arena, run, &mut on_launch, &mut on_grid);
         shared.quit.store(true, Ordering::Release);
         shared.start.wait();

@@ -1,0 +1,118 @@
+//! Temporary folders that are gone afterwards, however the grader ends.
+//!
+//! A folder is deleted when its owner drops it, and when the grader is interrupted ([`clean_up_when_interrupted`]). One
+//! whose grader was killed outright is swept away by the next grader: the owner holds a lock on a file inside, and a
+//! folder whose lock is free has no owner any more.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+const PREFIX: &str = "heat-grader-";
+const LOCK: &str = ".owner";
+/// What a shell expects of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Folders of this process.
+static OWNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// A fresh folder, readable by this user only.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Scratch {
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        owned().remove(self.folder.path());
+    }
+}
+
+/// Makes a temporary folder; the first call of a process sweeps away what killed graders left.
+pub fn scratch() -> Result<Scratch> {
+    static SWEPT: Once = Once::new();
+    SWEPT.call_once(|| sweep(&std::env::temp_dir()));
+    let make = || -> std::io::Result<Scratch> {
+        // Registered and locked before anybody can see it half made: the sweep needs the lock file to exist.
+        let mut owned = owned();
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        let lock = File::create_new(folder.path().join(LOCK))?;
+        lock.lock()?;
+        owned.insert(folder.path().to_owned());
+        Ok(Scratch { folder, _lock: lock })
+    };
+    make().context("cannot make a temporary folder")
+}
+
+/// From now on an interrupt (Ctrl-C, SIGTERM, SIGHUP) deletes this process's folders and ends it.
+pub fn clean_up_when_interrupted() {
+    // An error means that a handler is already there, which is as good.
+    let _ = ctrlc::set_handler(|| {
+        for folder in owned().iter() {
+            let _ = fs::remove_dir_all(folder);
+        }
+        std::process::exit(INTERRUPTED);
+    });
+}
+
+fn owned() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    OWNED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Deletes folders of graders that are no more. What cannot be looked at or deleted stays: it is somebody else's.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if ours && entry.file_type().is_ok_and(|kind| kind.is_dir()) && abandoned(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn abandoned(folder: &Path) -> bool {
+    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_deleted_with_its_owner() {
+        let folder = scratch().unwrap();
+        let path = folder.path().to_owned();
+        fs::write(path.join("heat.cu"), "").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_sweep_takes_what_a_killed_grader_left_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = parent.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            (File::create(folder.join(LOCK)).unwrap(), folder)
+        };
+        let (held, alive) = make("heat-grader-alive");
+        held.lock().unwrap();
+        let (_, dead) = make("heat-grader-dead");
+        let (_, foreign) = make("somebody-else");
+        let unlocked = parent.path().join("heat-grader-without-a-lock");
+        fs::create_dir(&unlocked).unwrap();
+        sweep(parent.path());
+        assert!(alive.exists() && foreign.exists() && unlocked.exists() && !dead.exists());
+    }
+}
