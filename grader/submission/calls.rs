@@ -77,6 +77,13 @@ impl Interpreter<'_> {
             let part = index.and_then(|index| self.part(&object, usize::try_from(index).ok()?));
             return part.unwrap_or_else(|| self.unknown(whole, "is not known from the text"));
         }
+        if let ("make_unique" | "make_shared" | "make_optional", Some([argument])) =
+            (name.last(), name.arguments.as_deref())
+            && let Some(kind) = argument.kind.as_ref().map(|kind| self.resolved(kind))
+        {
+            let items = arguments.iter().map(|argument| (None, self.evaluate(argument))).collect();
+            return self.coerced(Data::List(items).into(), &kind);
+        }
         self.call_library(name.last(), arguments, whole)
     }
 

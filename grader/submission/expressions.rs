@@ -7,7 +7,7 @@ use super::parser::{Parser, is_reserved};
 use super::tree::{
     Capture, Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST,
 };
-use super::types::{Type, Words, known_base};
+use super::types::{Base, Type, Words, known_base};
 
 /// Operators in a row, or members, indices and calls after one value.
 const CHAIN: usize = 150;
@@ -100,6 +100,11 @@ impl Parser<'_> {
                 return Some(cast);
             }
         }
+        if word == "new"
+            && let Some(made) = self.new_object()
+        {
+            return Some(made);
+        }
         match word {
             "sizeof" | "alignof" => self.size_of(),
             "new" | "delete" | "co_await" => {
@@ -110,6 +115,25 @@ impl Parser<'_> {
                 Some(self.node(begin, ExpressionKind::Opaque))
             }
             _ => self.postfix(),
+        }
+    }
+
+    /// `new Type(arguments)` of a struct, whose value stands for its address too.
+    fn new_object(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        self.at += 1;
+        let kind = self.deeper(Self::type_specifiers).filter(|kind| matches!(kind.base, Base::Named(_)));
+        let items = match kind.is_some() {
+            true if self.is("(") => self.arguments(),
+            true if self.is("{") => self.braces().map(|braces| vec![braces]),
+            _ => None,
+        };
+        match kind.zip(items) {
+            Some((kind, items)) => Some(self.node(begin, ExpressionKind::Construct(kind, items))),
+            None => {
+                self.at = begin;
+                None
+            }
         }
     }
 

@@ -437,6 +437,11 @@ fn instances_plans_and_captures_are_followed() {
             "auto opt = parse(argc, argv); if (!opt) { return 1; } const auto [size, steps, rr] = *opt; const dim3 t{32, 8}; const auto blocks = [&, n = opt->size](unsigned t) { return static_cast<unsigned>(std::ceil((n - 2) / static_cast<double>(t))); }; const dim3 g{blocks(t.x), (unsigned)(size + 5) / 8}; for (int s = 0; s < steps / 2; ++s) { twoStep<<<g, t>>>(a, b, opt->size, opt->r); }",
         ),
         (
+            "an object on the heap",
+            "class Sim { int n; dim3 block, grid; public: Sim(int size) : n(size) { block = dim3(32, 8); grid = dim3((n + 29) / 32, (n + 5) / 8); } void step() { twoStep<<<grid, block>>>(0, 0, n, 0.2f); } };\n",
+            "Sim* sim = new Sim(2048); sim->step(); auto other = std::make_unique<Sim>(2048); other->step();",
+        ),
+        (
             "lambdas in a struct",
             "struct Plan { std::function<dim3(int)> grid; dim3 block; };\n",
             "int n = 2048; Plan plan{[](int m) { return dim3((m + 29) / 32, (m + 5) / 8); }, dim3(32, 8)}; twoStep<<<plan.grid(n), plan.block>>>(a, b, n, r);",
