@@ -83,6 +83,12 @@ impl Interpreter<'_> {
         }
         match (&**name, &value.data) {
             ("dim3" | "uint3", _) => to_dim3(value),
+            // A smart pointer or std::optional stands for what it holds.
+            ("std::unique_ptr" | "std::shared_ptr" | "std::optional", Data::List(items))
+                if matches!(items.as_slice(), [(None, Value { data: Data::Object { .. }, .. })]) =>
+            {
+                items.first().map(|item| item.1.clone()).unwrap_or(value)
+            }
             (_, Data::List(items)) => {
                 let items = self.typed_items(kind, items.clone());
                 let list = Value { data: Data::List(items.clone()), origin: Vec::new() };
