@@ -1,6 +1,6 @@
 //! Launches as the text itself has them: which kernel each reaches, and which names its third argument came from.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::interpreter::Interpreter;
 use super::program::{Function, Program};
@@ -24,8 +24,8 @@ pub struct Arrival {
     pub kernel: usize,
     /// Its template arguments, completed with defaults and deduced types; nothing when some are missing.
     pub arguments: Option<Vec<String>>,
-    /// The names that stand for n.
-    pub n: HashSet<Identity>,
+    /// The names that stand for n, or for n less a number.
+    pub n: HashMap<Identity, i128>,
 }
 
 /// Every way to every launch of a kernel of the text.
@@ -33,7 +33,7 @@ pub fn arrivals(program: &Program, sites: &Sites<'_>) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
     for (index, node) in sites.launches.iter().enumerate() {
         for (way_index, way) in sites.ways(node).into_iter().enumerate() {
-            let reached = follow(sites, &way, node.expression, HashSet::new(), None);
+            let reached = follow(sites, &way, node.expression, HashMap::new(), None);
             arrivals.extend(arrival(program, (index, way_index), reached));
         }
         if arrivals.len() >= ARRIVALS {
@@ -47,7 +47,10 @@ fn arrival(program: &Program, place: (usize, usize), reached: Reached) -> Option
     let (kernel, written) = reached.kernel?;
     let function = program.functions.get(kernel).filter(|function| function.global)?;
     let arguments = completed(program, function, written.unwrap_or_default());
-    let n = reached.n.map(|n| n.origin.into_iter().collect()).unwrap_or_default();
+    let mut n = HashMap::new();
+    for (name, distance) in reached.n.into_iter().flat_map(|n| n.origin) {
+        n.entry(name).or_insert(distance);
+    }
     Some(Arrival { place, reachable: reached.reachable, kernel, arguments, n })
 }
 

@@ -2,18 +2,42 @@
 
 use std::sync::Arc;
 
+use super::instances::type_of_object;
 use super::interpreter::{Frame, Interpreter, NESTING};
+use super::objects::Items;
 use super::program::{Function, TemplateParameter};
-use super::tree::{Expression, ExpressionKind, Lambda, Name, TemplateArgument};
+use super::tree::{Capture, Expression, ExpressionKind, Lambda, Name, TemplateArgument};
 use super::types::{Base, Type};
-use super::value::{Data, Value};
+use super::value::{Captured, Data, Value};
+
+/// How a function is entered.
+#[derive(Default)]
+pub struct Entry<'a> {
+    /// Template arguments as written.
+    pub template: Option<&'a [TemplateArgument]>,
+    /// The object that a member function is called on.
+    pub this: Option<Value>,
+    /// The struct that was named before it.
+    pub instance: Option<Type>,
+    /// Nothing when no call in the text enters it.
+    pub arguments: Option<&'a [Expression]>,
+}
+
+impl<'a> Entry<'a> {
+    fn with(arguments: &'a [Expression]) -> Self {
+        Self { arguments: Some(arguments), ..Self::default() }
+    }
+}
 
 impl Interpreter<'_> {
     pub fn call(&mut self, callee: &Expression, arguments: &[Expression], whole: &Expression) -> Value {
         match &callee.kind {
             ExpressionKind::Name(name) => self.call_name(name, arguments, whole),
             ExpressionKind::Member(object, member) => self.call_member(object, member, arguments, whole),
-            ExpressionKind::Lambda(lambda) => self.call_lambda(lambda, arguments, whole),
+            ExpressionKind::Lambda(lambda) => {
+                let captured = self.captured(lambda);
+                self.call_lambda(lambda, &captured, arguments, whole)
+            }
             _ => self.call_unknown("", arguments, whole),
         }
     }
@@ -21,15 +45,46 @@ impl Interpreter<'_> {
     fn call_name(&mut self, name: &Name, arguments: &[Expression], whole: &Expression) -> Value {
         if let Some(slot) = self.slot(&name.path) {
             return match slot.value.data.clone() {
-                Data::Lambda(lambda) => self.call_lambda(&lambda, arguments, whole),
-                Data::Function { index, .. } => self.call_function(index, None, None, arguments, whole),
+                Data::Lambda(lambda, captured) => self.call_lambda(&lambda, &captured, arguments, whole),
+                Data::Function { index, .. } => self.call_function(index, Entry::with(arguments), None, whole),
                 _ => self.call_unknown(&name.path, arguments, whole),
             };
         }
-        match self.callee(&name.path, arguments.len()) {
-            Some(index) => self.call_function(index, name.arguments.as_deref(), None, arguments, whole),
-            None => self.call_library(name.last(), arguments, whole),
+        let instance = self.owner_of(name);
+        let path = instance.as_ref().map(|owner| self.path_in(owner, name.last()));
+        match self.callee(path.as_deref().unwrap_or(&name.path), arguments.len()) {
+            Some(index) => {
+                let this = self.own_object(index);
+                let entry = Entry { template: name.arguments.as_deref(), this, instance, arguments: Some(arguments) };
+                self.call_function(index, entry, None, whole)
+            }
+            None => self.call_of_template(name, arguments, whole),
         }
+    }
+
+    /// The object of the frame, if the function is a member of its struct.
+    fn own_object(&self, index: usize) -> Option<Value> {
+        let owner = self.program.functions.get(index)?.owner.as_ref()?;
+        let this = self.frames.last()?.this.as_ref()?;
+        matches!(&this.data, Data::Object { name, .. } if name == owner).then(|| this.clone())
+    }
+
+    /// `std::get<0>(pair)`, or a function of the library without template arguments.
+    fn call_of_template(&mut self, name: &Name, arguments: &[Expression], whole: &Expression) -> Value {
+        if let ("get", Some([index]), [object]) = (name.last(), name.arguments.as_deref(), arguments) {
+            let index = index.value.as_ref().and_then(|index| self.evaluate(index).as_integer());
+            let object = self.evaluate(object);
+            let part = index.and_then(|index| self.part(&object, usize::try_from(index).ok()?));
+            return part.unwrap_or_else(|| self.unknown(whole, "is not known from the text"));
+        }
+        if let ("make_unique" | "make_shared" | "make_optional", Some([argument])) =
+            (name.last(), name.arguments.as_deref())
+            && let Some(kind) = argument.kind.as_ref().map(|kind| self.resolved(kind))
+        {
+            let items = arguments.iter().map(|argument| (None, self.evaluate(argument))).collect();
+            return self.coerced(Data::List(items).into(), &kind);
+        }
+        self.call_library(name.last(), arguments, whole)
     }
 
     /// The function with a body that a call with so many arguments means.
@@ -48,33 +103,48 @@ impl Interpreter<'_> {
     fn call_member(
         &mut self,
         object: &Expression,
-        member: &Arc<str>,
+        member: &Name,
         arguments: &[Expression],
         whole: &Expression,
     ) -> Value {
         let this = self.evaluate(object);
-        if let (Data::List(items), "size") = (&this.data, &**member) {
+        if let (Data::List(items), "size") = (&this.data, &*member.path) {
             return Value::int(items.len() as i128);
         }
-        if let (Data::Object { name, .. }, Some(index)) = (&this.data, self.callee(member, arguments.len()))
-            && self.program.functions.get(index).is_some_and(|function| function.owner.as_ref() == Some(name))
+        if let Data::Object { name, .. } = &this.data
+            && let Some(index) = self.callee(&format!("{name}::{}", member.path), arguments.len())
         {
-            return self.call_function(index, None, Some((object, this)), arguments, whole);
+            let entry = Entry {
+                template: member.arguments.as_deref(),
+                this: Some(this),
+                instance: None,
+                arguments: Some(arguments),
+            };
+            return self.call_function(index, entry, Some(object), whole);
+        }
+        if let Some(Data::Lambda(lambda, captured)) = this.member(&member.path).map(|value| value.data.clone()) {
+            return self.call_lambda(&lambda, &captured, arguments, whole);
+        }
+        // std::optional.
+        match (&this.data, &*member.path) {
+            (Data::Object { .. } | Data::Integer { .. }, "value" | "value_or") => return this,
+            (Data::Object { .. } | Data::Integer { .. }, "has_value") => return Value::boolean(true),
+            _ => {}
         }
         if let Some(unknown) = this.as_unknown().filter(|unknown| unknown.why.starts_with("depends")) {
             return Data::Unknown(unknown.clone()).into();
         }
-        self.call_unknown(member, arguments, whole)
+        self.call_unknown(&member.path, arguments, whole)
     }
 
     fn call_function(
         &mut self,
         index: usize,
-        template: Option<&[TemplateArgument]>,
-        this: Option<(&Expression, Value)>,
-        arguments: &[Expression],
+        entry: Entry<'_>,
+        object: Option<&Expression>,
         whole: &Expression,
     ) -> Value {
+        let arguments = entry.arguments.unwrap_or_default();
         let program = self.program;
         let function = program.functions.get(index);
         let Some((function, body)) = function.and_then(|f| f.body.as_ref().map(|body| (f, body))) else {
@@ -83,32 +153,49 @@ impl Interpreter<'_> {
         if self.frames.len() > 48 || self.nesting > NESTING {
             return self.unknown(whole, "takes too long to work out");
         }
-        self.enter_function(function, template, this.as_ref().map(|this| this.1.clone()), Some(arguments));
-        let returned = self.run_body(body);
+        self.enter_function(function, entry);
+        let returned = self.run_body(body).map(|value| self.returned(function, value));
         let frame = self.frames.pop();
-        self.write_back(function, frame, arguments, this.map(|this| this.0));
+        self.write_back(function, frame, arguments, object);
         returned.unwrap_or_else(|| self.unknown(whole, "has no value that the text gives"))
     }
 
     /// Opens a frame with the function's parameters; without arguments they have their defaults or are unknown.
-    pub fn enter_function(
-        &mut self,
-        function: &Function,
-        template: Option<&[TemplateArgument]>,
-        this: Option<Value>,
-        arguments: Option<&[Expression]>,
-    ) {
-        let values: Vec<Value> = arguments.unwrap_or_default().iter().map(|argument| self.evaluate(argument)).collect();
-        let mut frame = Frame { scopes: vec![Vec::new()], this, path: function.path.clone(), types: Vec::new() };
-        let bound = self.template_values(function, template, &values, &mut frame);
-        self.frames.push(frame);
-        for (parameter, value) in bound {
-            if let Some(name) = &parameter.name {
-                let kind = Type::of(Base::Auto);
-                self.declare(name.clone(), parameter.name_at, kind, value);
-            }
+    pub fn enter_function(&mut self, function: &Function, entry: Entry<'_>) {
+        let arguments = entry.arguments.unwrap_or_default();
+        let values: Vec<Value> = arguments.iter().map(|argument| self.evaluate(argument)).collect();
+        let template: Vec<_> = entry.template.unwrap_or_default().iter().map(|a| self.closed_argument(a)).collect();
+        match self.instance_around(function, &entry) {
+            Some(instance) => self.enter_instance(&instance),
+            None => self.frames.push(Frame { scopes: vec![Vec::new()], ..Frame::default() }),
         }
-        self.bind_parameters(function, values, arguments.is_some());
+        if let Some(frame) = self.frame() {
+            (frame.this, frame.path) = (entry.this, function.path.clone());
+        }
+        let parameters = function.template.as_deref().unwrap_or_default();
+        self.bind_template(parameters, &template, |parameter| deduced(function, parameter, &values));
+        self.bind_parameters(function, values, entry.arguments.is_some());
+    }
+
+    /// The instance of a template that a member function belongs to.
+    fn instance_around(&self, function: &Function, entry: &Entry<'_>) -> Option<Type> {
+        let owner = function.owner.as_ref()?;
+        self.program.structs.get(owner)?.template.as_ref()?;
+        let own = || self.frames.last().and_then(|frame| frame.instance.clone());
+        let fits = |kind: &Type| self.struct_of(kind).as_ref() == Some(owner);
+        let this = entry.this.as_ref().and_then(type_of_object);
+        entry.instance.clone().filter(fits).or_else(|| this.filter(fits)).or_else(|| own().filter(fits))
+    }
+
+    /// A call's result as the function's type holds it.
+    fn returned(&mut self, function: &Function, value: Value) -> Value {
+        match &function.returns {
+            Some(kind) => {
+                let kind = self.resolved(kind);
+                self.coerced(value, &kind)
+            }
+            None => value,
+        }
     }
 
     fn bind_parameters(&mut self, function: &Function, values: Vec<Value>, called: bool) {
@@ -132,37 +219,6 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What a template's parameters stand for in a call: written out, by default, or as the arguments' types say.
-    fn template_values<'f>(
-        &mut self,
-        function: &'f Function,
-        written: Option<&[TemplateArgument]>,
-        values: &[Value],
-        frame: &mut Frame,
-    ) -> Vec<(&'f TemplateParameter, Value)> {
-        let mut bound = Vec::new();
-        for (place, parameter) in function.template.iter().flatten().enumerate() {
-            let argument = written.and_then(|written| written.get(place));
-            if parameter.is_type {
-                let kind = argument.and_then(|argument| argument.kind.clone()).map(|kind| self.resolved(&kind));
-                let kind = kind.or_else(|| deduced(function, parameter, values));
-                frame.types.extend(parameter.name.clone().zip(kind));
-                continue;
-            }
-            let value = argument.and_then(|argument| argument.value.as_ref()).or(parameter.default.as_ref());
-            let value = match value {
-                Some(value) => self.evaluate(value),
-                None => {
-                    let name = parameter.name.as_deref().unwrap_or_default().to_owned();
-                    let line = self.program.text.line(parameter.name_at);
-                    Value::unknown(name, line, "is a template parameter that no call in the text sets")
-                }
-            };
-            bound.push((parameter, value));
-        }
-        bound
-    }
-
     /// Gives arguments passed by reference or address, and the object, the values that the call left.
     fn write_back(
         &mut self,
@@ -184,28 +240,38 @@ impl Interpreter<'_> {
                 *place = left;
             }
         }
-        if let (Some(this), Some(object)) = (frame.this.take(), object)
-            && let Some(place) = self.place(object)
-        {
+        let Some(this) = frame.this.take() else { return };
+        let place = match object {
+            Some(object) => self.place(object),
+            // A member function called by another one of the same object.
+            None => self.frame().and_then(|frame| frame.this.as_mut()),
+        };
+        if let Some(place) = place {
             *place = this;
         }
     }
 
     /// Runs the constructor that takes as many values; false when the struct has none such.
-    pub fn construct(&mut self, name: &Arc<str>, object: &mut Value, items: &[(Option<Arc<str>>, Value)]) -> bool {
+    pub fn construct(&mut self, kind: &Type, name: &Arc<str>, object: &mut Value, items: &Items) -> bool {
         let program = self.program;
         let constructor = program.functions.iter().find(|function| {
             let takes = function.parameters.as_ref().is_some_and(|parameters| {
                 let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
                 (least..=parameters.len()).contains(&items.len())
             });
-            function.name == *name && function.owner.as_ref() == Some(name) && function.body.is_some() && takes
+            name.starts_with(&*function.name)
+                && function.owner.as_ref() == Some(name)
+                && function.body.is_some()
+                && takes
         });
         let Some((constructor, body)) = constructor.and_then(|f| f.body.as_ref().map(|body| (f, body))) else {
             return false;
         };
         let this = Some(object.clone());
-        self.frames.push(Frame { scopes: vec![Vec::new()], this, path: constructor.path.clone(), types: Vec::new() });
+        self.enter_instance(kind);
+        if let Some(frame) = self.frame() {
+            (frame.this, frame.path) = (this, constructor.path.clone());
+        }
         self.bind_parameters(constructor, items.iter().map(|item| item.1.clone()).collect(), true);
         self.member_initials(constructor, name);
         self.run_body(body);
@@ -231,21 +297,47 @@ impl Interpreter<'_> {
         }
     }
 
-    fn call_lambda(&mut self, lambda: &Arc<Lambda>, arguments: &[Expression], whole: &Expression) -> Value {
+    fn call_lambda(
+        &mut self,
+        lambda: &Lambda,
+        captured: &[Captured],
+        arguments: &[Expression],
+        whole: &Expression,
+    ) -> Value {
         if self.nesting > NESTING / 2 {
             return self.unknown(whole, "takes too long to work out");
         }
-        self.enter_lambda(lambda, arguments);
+        self.enter_lambda(lambda, captured, arguments);
         let returned = self.run_body(&lambda.body);
         self.close_scope();
         returned.unwrap_or_else(|| self.unknown(whole, "has no value that the text gives"))
     }
 
+    /// The values of a lambda's captures that have one; lambdas among them lose their own.
+    pub fn captured(&mut self, lambda: &Lambda) -> Vec<Captured> {
+        let value = |capture: &Capture| {
+            let value = match self.evaluate(&capture.value) {
+                Value { data: Data::Lambda(lambda, _), origin } => {
+                    Value { data: Data::Lambda(lambda, Vec::new().into()), origin }
+                }
+                Value { data: Data::Object { .. } | Data::List(_), .. } => {
+                    self.unknown(&capture.value, "is captured by a lambda")
+                }
+                value => value,
+            };
+            (capture.name.clone(), capture.name_at, value)
+        };
+        lambda.captures.iter().take(64).map(value).collect()
+    }
+
     /// Opens a scope with the lambda's parameters; those without an argument have their default or are unknown.
-    pub fn enter_lambda(&mut self, lambda: &Lambda, arguments: &[Expression]) {
+    pub fn enter_lambda(&mut self, lambda: &Lambda, captured: &[Captured], arguments: &[Expression]) {
         let mut values: Vec<Value> = arguments.iter().map(|argument| self.evaluate(argument)).collect();
         values.reverse();
         self.open_scope();
+        for (name, name_at, value) in captured {
+            self.declare(name.clone(), *name_at, Type::of(Base::Auto), value.clone());
+        }
         for parameter in &lambda.parameters {
             let line = self.program.text.line(parameter.name_at);
             let value = match (values.pop(), &parameter.default) {
@@ -271,6 +363,6 @@ fn deduced(function: &Function, parameter: &TemplateParameter, values: &[Value])
         Data::Integer { bits, signed, .. } => Some(Type::of(Base::Integer { bits, signed, spelling: "int" })),
         Data::Float { single: true, .. } => Some(Type::of(Base::Float)),
         Data::Float { .. } => Some(Type::of(Base::Double)),
-        _ => None,
+        _ => type_of_object(value),
     }
 }

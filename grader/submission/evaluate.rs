@@ -6,9 +6,10 @@ use super::interpreter::{Interpreter, NESTING};
 use super::lexer::Token;
 use super::parser::{Names, Parser, Text};
 use super::program::Program;
+use super::sites::callee_name;
 use super::tree::{Expression, ExpressionKind, Name, Operator, TemplateArgument};
 use super::types::{Base, SIZE, Type};
-use super::value::{Data, Value, binary, literal, real};
+use super::value::{Data, Value, binary, literal, real, sum_origin};
 
 /// The value of an integer expression without names, as `#if` has them.
 pub fn constant(tokens: &[Token]) -> Option<i128> {
@@ -62,13 +63,14 @@ impl Interpreter<'_> {
             }
             ExpressionKind::Call(callee, arguments) => self.call(callee, arguments, expression),
             ExpressionKind::Index(array, index) => self.index(array, index, expression),
-            ExpressionKind::Member(object, member) => self.member(object, member, expression),
+            ExpressionKind::Member(object, member) => self.member(object, &member.path, expression),
             ExpressionKind::SizeOfType(kind) => {
                 let size = self.size_of(kind, 0);
                 size.map_or_else(|| self.unknown(expression, "is the size of an unknown type"), sized)
             }
             ExpressionKind::SizeOf(inner) => self.size_of_value(inner, expression),
-            ExpressionKind::Lambda(lambda) => Data::Lambda(lambda.clone()).into(),
+            ExpressionKind::Lambda(lambda) => Data::Lambda(lambda.clone(), self.captured(lambda).into()).into(),
+            ExpressionKind::Known(value) => (**value).clone(),
             ExpressionKind::Launch(_) | ExpressionKind::Text | ExpressionKind::Opaque => {
                 self.unknown(expression, "has no value that the text gives")
             }
@@ -126,7 +128,10 @@ impl Interpreter<'_> {
         }
         let by_zero = matches!(operator, Operator::Divide | Operator::Remainder) && right.as_integer() == Some(0);
         let why = if by_zero { "divides by zero" } else { "has no value that the text gives" };
-        binary(operator, left, right).unwrap_or_else(|| self.unknown(whole, why))
+        match binary(operator, left, right) {
+            Some(value) => Value { origin: sum_origin(operator, left, right, &value), ..value },
+            None => self.unknown(whole, why),
+        }
     }
 
     fn conditional(&mut self, condition: &Expression, then: &Expression, otherwise: &Expression) -> Value {
@@ -170,6 +175,9 @@ impl Interpreter<'_> {
 
     /// Assigns, converting to the type of the place.
     pub fn store(&mut self, place: &Expression, value: Value) {
+        if let ExpressionKind::Call(callee, places) = &place.kind {
+            return self.store_tied(callee, places, value);
+        }
         let value = match self.kind_of_place(place) {
             Some(kind) => self.coerced(value, &kind),
             None => value,
@@ -183,6 +191,29 @@ impl Interpreter<'_> {
             _ => value,
         };
         *slot = value;
+    }
+
+    /// `std::tie(a, b) = value`
+    fn store_tied(&mut self, callee: &Expression, places: &[Expression], value: Value) {
+        if callee_name(callee) != Some("tie") || self.fuel == 0 {
+            return;
+        }
+        for (index, place) in places.iter().enumerate() {
+            let part = self.part(&value, index).unwrap_or_else(|| self.unknown(place, "is not known from the text"));
+            self.store(place, part);
+        }
+    }
+
+    /// One of the values that an object or list is made of, in order.
+    pub fn part(&mut self, whole: &Value, index: usize) -> Option<Value> {
+        match &whole.data {
+            Data::Object { members, .. } => {
+                let name = members.get(index)?.0.clone();
+                self.member_value(whole, &name)
+            }
+            Data::List(items) => items.get(index).map(|item| item.1.clone()),
+            _ => None,
+        }
     }
 
     fn index(&mut self, array: &Expression, index: &Expression, whole: &Expression) -> Value {
@@ -288,7 +319,7 @@ impl Interpreter<'_> {
             Some(Data::Integer { value, bits: 1, .. }) => (value != 0).to_string(),
             Some(Data::Integer { value, .. }) => value.to_string(),
             _ => match argument.kind.as_ref().map(|kind| self.resolved(kind)) {
-                Some(kind) => kind.to_string(),
+                Some(kind) => self.spelt_type(&kind),
                 None => self.program.text.spelling(argument.at.clone()),
             },
         }

@@ -53,6 +53,12 @@ impl Interpreter<'_> {
                 declarators.iter().for_each(|declared| self.declare_variable(declared))
             }
             StatementKind::Bind(names, value) => self.bind_names(names, value),
+            StatementKind::Alias(name, kind) => {
+                let kind = self.resolved(kind);
+                if let Some(frame) = self.frame() {
+                    frame.types.push((name.clone(), kind));
+                }
+            }
             StatementKind::Block(statements) => {
                 self.open_scope();
                 let flow = self.execute_all(statements);
@@ -108,11 +114,7 @@ impl Interpreter<'_> {
     fn bind_names(&mut self, names: &[(Arc<str>, usize)], value: &Expression) {
         let value = self.evaluate(value);
         for (place, (name, at)) in names.iter().enumerate() {
-            let part = match &value.data {
-                Data::Object { members, .. } => members.get(place).map(|member| member.1.clone()),
-                Data::List(items) => items.get(place).map(|item| item.1.clone()),
-                _ => None,
-            };
+            let part = self.part(&value, place);
             let part = part.unwrap_or_else(|| Value { data: value.data.clone(), origin: Vec::new() });
             self.declare(name.clone(), *at, Type::of(Base::Auto), part);
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parser, is_reserved};
 use super::tree::{
-    Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST,
+    Capture, Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST,
 };
-use super::types::{Type, Words, known_base};
+use super::types::{Base, Type, Words, known_base};
 
 /// Operators in a row, or members, indices and calls after one value.
 const CHAIN: usize = 150;
@@ -100,6 +100,11 @@ impl Parser<'_> {
                 return Some(cast);
             }
         }
+        if word == "new"
+            && let Some(made) = self.new_object()
+        {
+            return Some(made);
+        }
         match word {
             "sizeof" | "alignof" => self.size_of(),
             "new" | "delete" | "co_await" => {
@@ -110,6 +115,25 @@ impl Parser<'_> {
                 Some(self.node(begin, ExpressionKind::Opaque))
             }
             _ => self.postfix(),
+        }
+    }
+
+    /// `new Type(arguments)` of a struct, whose value stands for its address too.
+    fn new_object(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        self.at += 1;
+        let kind = self.deeper(Self::type_specifiers).filter(|kind| matches!(kind.base, Base::Named(_)));
+        let items = match kind.is_some() {
+            true if self.is("(") => self.arguments(),
+            true if self.is("{") => self.braces().map(|braces| vec![braces]),
+            _ => None,
+        };
+        match kind.zip(items) {
+            Some((kind, items)) => Some(self.node(begin, ExpressionKind::Construct(kind, items))),
+            None => {
+                self.at = begin;
+                None
+            }
         }
     }
 
@@ -188,7 +212,7 @@ impl Parser<'_> {
                 "." | "->" => {
                     self.at += 1;
                     self.take("template");
-                    ExpressionKind::Member(Box::new(value), self.identifier()?)
+                    ExpressionKind::Member(Box::new(value), self.member_name()?)
                 }
                 "++" | "--" => {
                     let by = if token.is("++") { 1 } else { -1 };
@@ -201,6 +225,18 @@ impl Parser<'_> {
             value = self.node(begin, kind);
         }
         None
+    }
+
+    /// `step` or `step<32>` after a dot.
+    fn member_name(&mut self) -> Option<Name> {
+        let path = self.identifier()?;
+        let mut name = Name { path, arguments: None, scope: None };
+        if self.is("<")
+            && let Some(after) = self.after_angles(self.at).filter(|&after| self.closes_template_list(after))
+        {
+            name.arguments = Some(self.template_arguments(after));
+        }
+        Some(name)
     }
 
     fn arguments(&mut self) -> Option<Vec<Expression>> {
@@ -289,13 +325,13 @@ impl Parser<'_> {
         let is_type =
             &*name.path == "dim3" || self.names.types.contains(name.last()) || known_base(&name.path).is_some();
         if self.is("{") && is_type {
-            let kind = type_of(&name);
+            let kind = Type::named(name);
             let items = self.brace_items()?;
             let braces = self.node(begin, ExpressionKind::Braces(items));
             return Some(self.node(begin, ExpressionKind::Construct(kind, vec![braces])));
         }
         if self.is("(") && is_type && !self.names.templates.contains(name.last()) {
-            let kind = type_of(&name);
+            let kind = Type::named(name);
             let arguments = self.arguments()?;
             return Some(self.node(begin, ExpressionKind::Construct(kind, arguments)));
         }
@@ -346,9 +382,32 @@ impl Parser<'_> {
         Some(self.node(begin, ExpressionKind::Construct(kind, arguments)))
     }
 
+    /// Those captures between a lambda's brackets that have a value of their own.
+    fn captures(&mut self) -> Vec<Capture> {
+        let mut captures = Vec::new();
+        while self.at < self.end {
+            self.take("&");
+            if self.next_is("=")
+                && let (name_at, Some(name)) = (self.at, self.identifier())
+            {
+                self.at += 1;
+                let Some(value) = self.deeper(Self::assignment) else { break };
+                captures.push(Capture { name, name_at, value });
+            }
+            while self.at < self.end && !self.take(",") {
+                self.at += 1;
+            }
+        }
+        captures
+    }
+
     fn lambda(&mut self) -> Option<Expression> {
         let begin = self.at;
-        self.skip_group();
+        if self.text.partner(begin) >= self.end {
+            return None;
+        }
+        let around = std::mem::take(&mut self.tallest);
+        let captures = self.between(|parser| Some(parser.captures())).unwrap_or_default();
         let parameters = if self.is("(") { self.between(Self::parameters)? } else { Vec::new() };
         while self.token().is_some_and(|token| !token.is("{") && !token.is(";") && !token.is(")")) {
             self.at += 1;
@@ -357,19 +416,14 @@ impl Parser<'_> {
             return None;
         }
         let body_at = self.at;
-        let around = std::mem::take(&mut self.tallest);
         let statements = self.between(|parser| Some(parser.statements()))?;
         let body_height = self.tallest.saturating_add(8);
         let body = Statement { kind: StatementKind::Block(statements), at: body_at..self.at };
-        let kind = ExpressionKind::Lambda(Arc::new(Lambda { parameters, body }));
+        let kind = ExpressionKind::Lambda(Arc::new(Lambda { captures, parameters, body }));
         self.tallest = around.max(body_height);
         let kind = if body_height > TALLEST { ExpressionKind::Opaque } else { kind };
         Some(Expression { kind, at: begin..self.at, height: body_height.min(TALLEST) })
     }
-}
-
-fn type_of(name: &Name) -> Type {
-    Type::of(known_base(&name.path).unwrap_or(super::types::Base::Named(name.path.clone())))
 }
 
 fn assignment_operator(token: &Token) -> Option<Option<Operator>> {

@@ -1,6 +1,6 @@
 //! What is known while a program's host code is followed: variables in scopes, the grader's n in the place of names.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::program::{Program, Variable, path_means};
@@ -16,8 +16,8 @@ pub const NESTING: u32 = 420;
 
 pub struct Interpreter<'p> {
     pub program: &'p Program,
-    /// The names that stand for n, and the n that they stand for.
-    pub replaced: HashSet<Identity>,
+    /// The names that stand for n less a number, and the n that they stand for.
+    pub replaced: HashMap<Identity, i128>,
     pub n: Option<u32>,
     pub frames: Vec<Frame>,
     pub nesting: u32,
@@ -43,6 +43,8 @@ pub struct Frame {
     pub path: Arc<str>,
     /// What its template's type parameters stand for.
     pub types: Vec<(Arc<str>, Type)>,
+    /// The struct that it belongs to, where that is a template's.
+    pub instance: Option<Type>,
 }
 
 /// A variable.
@@ -57,7 +59,7 @@ impl<'p> Interpreter<'p> {
     pub fn new(program: &'p Program) -> Self {
         Self {
             program,
-            replaced: HashSet::new(),
+            replaced: HashMap::new(),
             n: None,
             frames: vec![Frame { scopes: vec![Vec::new()], ..Frame::default() }],
             nesting: 0,
@@ -123,23 +125,13 @@ impl<'p> Interpreter<'p> {
         scopes.iter_mut().rev().flat_map(|scope| scope.iter_mut().rev()).find(|slot| &*slot.name == name)
     }
 
-    /// A type with aliases and template parameters resolved.
-    pub fn resolved(&self, kind: &Type) -> Type {
-        if let (Base::Named(name), Some(frame)) = (&kind.base, self.frames.last())
-            && let Some((_, actual)) = frame.types.iter().find(|bound| bound.0 == *name)
-        {
-            return Type { base: actual.base.clone(), ..kind.clone() };
-        }
-        self.program.resolved(kind)
-    }
-
-    fn stands_for_n(&self, identity: &Identity, kind: &Type) -> Option<Value> {
-        let n = self.n.filter(|_| self.replaced.contains(identity))?;
+    pub fn stands_for_n(&mut self, identity: &Identity, kind: &Type) -> Option<Value> {
+        let n = i128::from(self.n?) - self.replaced.get(identity)?;
         let base = match self.resolved(kind).base {
             Base::Auto | Base::Named(_) => INT,
             base => base,
         };
-        let value = Value::int(i128::from(n)).converted(&Type::of(base));
+        let value = Value::integer(n, &Base::Void).converted(&Type::of(base));
         Some(value)
     }
 
@@ -161,6 +153,9 @@ impl<'p> Interpreter<'p> {
             return self.stands_for_n(&identity, &kind).unwrap_or(value).from_name(identity);
         }
         if plain && let Some(value) = self.read_member_of_this(&name.path) {
+            return value;
+        }
+        if let Some(value) = self.read_of_struct(name, expression) {
             return value;
         }
         if let Some(variable) = self.global_variable(&name.path) {
@@ -214,7 +209,7 @@ impl<'p> Interpreter<'p> {
         candidates.iter().filter(|variable| path_means(written, &variable.path)).max_by_key(|variable| shared(variable))
     }
 
-    fn read_global(&mut self, variable: &'p Variable, expression: &Expression) -> Value {
+    pub fn read_global(&mut self, variable: &'p Variable, expression: &Expression) -> Value {
         let at = variable.declarator.name_at;
         let identity = Identity::Token(at);
         if let Some(value) = self.stands_for_n(&identity, &variable.declarator.kind) {
@@ -226,13 +221,7 @@ impl<'p> Interpreter<'p> {
             }
             self.pending.push(at);
             self.frames.push(Frame { scopes: vec![Vec::new()], path: variable.path.clone(), ..Frame::default() });
-            let mut value = self.initial_value(&variable.declarator);
-            if variable.offset != 0 {
-                let first = value.as_integer().unwrap_or(0);
-                value = Value::int(first.saturating_add(i128::from(variable.offset)));
-            } else if variable.declarator.initial.is_none() && value.as_unknown().is_some() {
-                value = Value::int(0);
-            }
+            let value = self.value_of_variable(variable);
             self.frames.pop();
             self.pending.pop();
             self.globals.insert(at, value);
@@ -241,11 +230,22 @@ impl<'p> Interpreter<'p> {
         value.unwrap_or_else(|| self.unknown(expression, "is not known from the text")).from_name(identity)
     }
 
+    /// What a variable outside functions begins with.
+    pub fn value_of_variable(&mut self, variable: &Variable) -> Value {
+        let value = self.initial_value(&variable.declarator);
+        if variable.offset != 0 {
+            let first = value.as_integer().unwrap_or(0);
+            return Value::int(first.saturating_add(i128::from(variable.offset)));
+        }
+        let unset = variable.declarator.initial.is_none() && value.as_unknown().is_some();
+        if unset { Value::int(0) } else { value }
+    }
+
     /// The place that an expression names, to be assigned to.
     pub fn place(&mut self, expression: &Expression) -> Option<&mut Value> {
         match &expression.kind {
             ExpressionKind::Name(name) => self.named_place(name, expression),
-            ExpressionKind::Member(object, member) => self.place(object)?.member_mut(member),
+            ExpressionKind::Member(object, member) => self.place(object)?.member_mut(&member.path),
             ExpressionKind::Unary('*' | '&', inner) => self.place(inner),
             ExpressionKind::Index(array, index) => {
                 let index = usize::try_from(self.evaluate(index).as_integer()?).ok()?;

@@ -1,6 +1,6 @@
 //! How the kernel is launched for any n: by a directive, by the learner's own launch statement, or by default.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -41,14 +41,14 @@ enum Rule {
 #[derive(Clone, Debug)]
 struct Stated {
     place: (usize, usize),
-    n: HashSet<Identity>,
+    n: HashMap<Identity, i128>,
 }
 
 /// A way to a launch, ready to be followed.
 struct Ready<'p> {
     launch: &'p Expression,
     way: Vec<Step<'p>>,
-    n: HashSet<Identity>,
+    n: HashMap<Identity, i128>,
 }
 
 /// A launch of the text with its geometry for the fault's n.

@@ -349,6 +349,125 @@ fn launches_over_constants_macros_and_helpers_follow_n() {
 }
 
 #[test]
+fn instances_plans_and_captures_are_followed() {
+    let cases = [
+        (
+            "members through a type parameter",
+            "template <int X, int Y, int H = 2> struct Tile { static constexpr int TX = X, TY = Y; static constexpr int SX = TX + 2 * H; };\nstruct Solver { int n_ = 2048; template <class P> void step() { dim3 block{P::TX, P::TY}; dim3 grid((n_ - 2 + P::SX - 5) / P::TX, (n_ - 2 + P::TY - 1) / P::TY); twoStep<<<grid, block>>>(0, 0, n_, 0.2f); } void run() { for (int s = 0; s < 9; s += 2) step<Tile<32, 8>>(); } };\n",
+            "Solver s; s.run();",
+        ),
+        (
+            "a member template of an object",
+            "template <int X, int Y> struct Tile { enum { TX = X, TY = Y }; };\nstruct Solver { int n_ = 2048; template <class P> void step() { twoStep<<<dim3((n_ - 3 + P::TX) / P::TX, (n_ - 3 + P::TY) / P::TY), dim3(P::TX, P::TY)>>>(0, 0, n_, 0.2f); } };\n",
+            "Solver s; s.step<Tile<32, 8>>();",
+        ),
+        (
+            "constants of an instance",
+            "template <int X> struct Tile { static constexpr int x = X, y = 8; };\n",
+            "int n = 2048; twoStep<<<dim3((n + 29) / Tile<32>::x, (n + 5) / Tile<32>::y), dim3(Tile<32>::x, Tile<32>::y)>>>(a, b, n, r);",
+        ),
+        (
+            "an alias of an instance",
+            "template <int X, int Y = X / 4> struct Tile { static constexpr int kX = X; static constexpr int kY = Y; };\nusing Policy = Tile<32>;\n",
+            "int n = 2048; twoStep<<<dim3((n + 29) / Policy::kX, (n + 5) / Policy::kY), dim3(Policy::kX, Policy::kY)>>>(a, b, n, r);",
+        ),
+        (
+            "a local alias",
+            "template <int X, int Y> struct Tile { static constexpr int kX = X, kY = Y; };\n",
+            "using P = Tile<32, 8>; int n = 2048; twoStep<<<dim3((n + 29) / P::kX, (n + 5) / P::kY), dim3(P::kX, P::kY)>>>(a, b, n, r);",
+        ),
+        (
+            "nested structs",
+            "struct Config { struct Tile { static constexpr int x = 32; enum { y = 8 }; }; using Other = Tile; };\ntemplate <class C> void go(int n) { twoStep<<<dim3((n + 29) / C::Tile::x, (n + 5) / C::Other::y), dim3(Config::Tile::x, Config::Tile::y)>>>(0, 0, n, 0.2f); }\n",
+            "go<Config>(2048);",
+        ),
+        (
+            "an alias inside an instance",
+            "template <int X, int Y> struct Tile { static constexpr int x = X, y = Y; };\ntemplate <int B> struct Config { using T = Tile<4 * B, B>; };\ntemplate <class C> void go(int n) { using T = typename C::T; twoStep<<<dim3((n + 29) / T::x, (n + 5) / C::T::y), dim3(T::x, T::y)>>>(0, 0, n, 0.2f); }\n",
+            "go<Config<8>>(2048);",
+        ),
+        (
+            "a policy handed over",
+            "template <int X, int Y> struct Tile { static constexpr int x = X, y = Y; };\ntemplate <class P> void go(P, int n) { twoStep<<<dim3((n + 29) / P::x, (n + 5) / P::y), dim3(P::x, P::y)>>>(0, 0, n, 0.2f); }\n",
+            "go(Tile<32, 8>{}, 2048);",
+        ),
+        (
+            "static functions of an instance",
+            "template <int X, int Y> struct Tile { static dim3 block() { return {X, Y}; } static dim3 grid(int n) { return dim3((n - 3 + X) / X, (n - 3 + Y) / Y); } };\ntemplate <class P> void go(int n) { twoStep<<<P::grid(n), P::block()>>>(0, 0, n, 0.2f); }\n",
+            "go<Tile<32, 8>>(2048);",
+        ),
+        (
+            "a struct template",
+            "template <int BX, int BY> class Solver { public: explicit Solver(int n) : n_(n) {} void step(); private: dim3 grid() const { return dim3((n_ + BX - 3) / BX, (n_ + kUp) / BY); } static constexpr int kUp = BY - 3; int n_; };\ntemplate <int BX, int BY> void Solver<BX, BY>::step() { twoStep<<<grid(), dim3(BX, BY)>>>(0, 0, n_, 0.2f); }\n",
+            "Solver<32, 8> solver(2048); solver.step();",
+        ),
+        (
+            "a static launcher",
+            "template <class P> struct Launcher { static void launch(int n) { twoStep<<<dim3((n + 29) / P::x, (n + 5) / P::y), dim3(P::x, P::y)>>>(0, 0, n, 0.2f); } };\nstruct Tile { static constexpr int x = 32, y = 8; };\n",
+            "Launcher<Tile>::launch(2048);",
+        ),
+        (
+            "a specialisation",
+            "template <int A> struct Tile { static constexpr int x = 8, y = 8; };\ntemplate <> struct Tile<90> { static constexpr int x = 32, y = 8; };\n",
+            "int n = 2048; twoStep<<<dim3((n + 29) / Tile<90>::x, (n + 5) / Tile<70>::y), dim3(Tile<90>::x, Tile<90>::y)>>>(a, b, n, r);",
+        ),
+        (
+            "constants of a base",
+            "template <int X, int Y> struct Tile { static constexpr int x = X, y = Y; };\nstruct Wide : public Tile<32, 8> {};\n",
+            "int n = 2048; twoStep<<<dim3((n + 29) / Wide::x, (n + 5) / Wide::y), dim3(Wide::x, Wide::y)>>>(a, b, n, r);",
+        ),
+        (
+            "a launch plan",
+            "struct LaunchParams { dim3 grid, block; size_t shared; };\nstatic LaunchParams plan(int n) { const dim3 t{32, 8}; return {dim3((n - 3 + t.x) / t.x, (n - 3 + t.y) / t.y), t, 0}; }\n",
+            "int n = 2048; const auto p = plan(n); twoStep<<<p.grid, p.block, p.shared>>>(a, b, n, r);",
+        ),
+        (
+            "a pair of dim3",
+            "std::pair<dim3, dim3> plan(int n) { dim3 t(32, 8); return {{(n - 3 + t.x) / t.x, (n - 3 + t.y) / t.y}, t}; }\n",
+            "int n = 2048; auto [grid, block] = plan(n); twoStep<<<dim3(grid.x, grid.y), block>>>(a, b, n, r);",
+        ),
+        (
+            "a tuple of dim3",
+            "auto plan(int n) -> std::tuple<dim3, dim3> { return std::make_tuple(dim3((n + 29) / 32, (n + 5) / 8), dim3(32, 8)); }\n",
+            "int n = 2048; dim3 g, t; std::tie(g, t) = plan(n); auto both = plan(n); twoStep<<<g, std::get<1>(both)>>>(a, b, n, r);",
+        ),
+        (
+            "a lambda that captures",
+            "struct Options { int size{2048}; int steps{1000}; float r{0.2f}; };\nstatic std::optional<Options> parse(int argc, char** argv) { Options o; for (int i = 1; i < argc; ++i) { if (argc > 9) return std::nullopt; o.size = std::atoi(argv[i]); } return o; }\n",
+            "auto opt = parse(argc, argv); if (!opt) { return 1; } const auto [size, steps, rr] = *opt; const dim3 t{32, 8}; const auto blocks = [&, n = opt->size](unsigned t) { return static_cast<unsigned>(std::ceil((n - 2) / static_cast<double>(t))); }; const dim3 g{blocks(t.x), (unsigned)(size + 5) / 8}; for (int s = 0; s < steps / 2; ++s) { twoStep<<<g, t>>>(a, b, opt->size, opt->r); }",
+        ),
+        (
+            "an object on the heap",
+            "class Sim { int n; dim3 block, grid; public: Sim(int size) : n(size) { block = dim3(32, 8); grid = dim3((n + 29) / 32, (n + 5) / 8); } void step() { twoStep<<<grid, block>>>(0, 0, n, 0.2f); } };\n",
+            "Sim* sim = new Sim(2048); sim->step(); auto other = std::make_unique<Sim>(2048); other->step();",
+        ),
+        (
+            "lambdas in a struct",
+            "struct Plan { std::function<dim3(int)> grid; dim3 block; };\n",
+            "int n = 2048; Plan plan{[](int m) { return dim3((m + 29) / 32, (m + 5) / 8); }, dim3(32, 8)}; twoStep<<<plan.grid(n), plan.block>>>(a, b, n, r);",
+        ),
+        (
+            "a constant that n is computed from",
+            "constexpr int kInner = 2046;\nconstexpr int kHalo = 1;\nconstexpr int kN = kInner + 2 * kHalo;\n",
+            "twoStep<<<dim3((kInner + 31) / 32, (kInner + 7) / 8), dim3(32, 8)>>>(a, b, kN, r);",
+        ),
+        (
+            "a macro that n is computed from",
+            "#define LAST 2047\n#define INNER (LAST - 1)\n",
+            "const int first = 0; int n = INNER * 1 + 3 - first; n = LAST - first + 1; twoStep<<<dim3((LAST + 30) / 32, (INNER + 7) / 8), dim3(32, 8)>>>(a, b, n, r);",
+        ),
+        (
+            "a local that n is computed from",
+            "",
+            "const int inner = 2046; const int size = inner + 2; auto run = [&](int n) { twoStep<<<dim3((inner + 31) / 32, (n + 5) / 8), dim3(32, 8)>>>(a, b, n, r); }; run(size);",
+        ),
+    ];
+    for (name, before, statements) in cases {
+        check(name, &format!("{KERNEL}{before}{}", main_with(statements).replacen(KERNEL, "", 1)), USUAL.0, USUAL.1);
+    }
+}
+
+#[test]
 fn launches_of_other_shapes_are_what_they_are() {
     let case = |name: &str, statements: &str, a: Shape, b: Shape| check(name, &main_with(statements), a, b);
     case(
@@ -396,6 +515,7 @@ fn templates_namespaces_and_linkage_are_found() {
         ("template <typename T> __global__ void k(const T* in, T* out, int n, T r) {} void f() { k<<<1, 2>>>(a, b, n, r); }".into(), "k<float>"),
         (format!("template <bool B> __global__ void k{parameters} {{}} auto main() -> int {{ auto f = k<true>; f<<<1, 2>>>(a, b, n, r); }}"), "k<true>"),
         (format!("template <int X> __global__ void k{parameters} {{}} template <int Y> void go() {{ k<Y * 2><<<1, Y>>>(a, b, 9, r); }} int main() {{ go<16>(); }}"), "k<32>"),
+        (format!("namespace h {{ template <int X, int Y> struct Tile {{ static constexpr int TX = X; }}; using P = Tile<32, 16>; }} template <class P> __global__ void k{parameters} {{}} template <class P> void go() {{ k<P><<<1, P::TX>>>(a, b, 9, r); }} int main() {{ go<h::Tile<32, 16>>(); go<h::P>(); }}"), "k<h::Tile<32, 16>>"),
         (format!("// grader: kernel=k<64,16>\ntemplate <int X, int Y> __global__ void k{parameters} {{}} void f() {{ k<1, 2><<<1, 2>>>(a, b, n, r); }}"), "k<64, 16>"),
     ];
     for (text, expected) in cases {

@@ -1,6 +1,7 @@
 //! Functions that the text does not define: the few of the library that launch arithmetic uses, and all others.
 
 use super::interpreter::Interpreter;
+use super::objects::{Items, built_in_object};
 use super::tree::{Expression, ExpressionKind};
 use super::value::{Data, Value, real};
 use super::walk;
@@ -11,20 +12,20 @@ impl Interpreter<'_> {
             return self.swap(arguments);
         }
         let values: Vec<Value> = match name {
-            "make_pair" | "move" | "forward" | "size" | "make_uint3" | "make_int2" | "make_uint2" | "make_int3" => {
-                arguments.iter().map(|argument| self.evaluate(argument)).collect()
-            }
+            "make_pair" | "make_tuple" | "tie" | "move" | "forward" | "size" | "make_uint3" | "make_int2"
+            | "make_uint2" | "make_int3" => arguments.iter().map(|argument| self.evaluate(argument)).collect(),
             _ if MATHEMATICS.contains(&name) => arguments.iter().map(|argument| self.evaluate(argument)).collect(),
             _ => return self.call_unknown(name, arguments, whole),
         };
         if let Some(unknown) = values.iter().find_map(Value::as_unknown).filter(|_| MATHEMATICS.contains(&name)) {
             return Data::Unknown(unknown.clone()).into();
         }
-        let list = || values.iter().map(|value| (None, value.clone())).collect();
+        let list = || -> Items { values.iter().map(|value| (None, value.clone())).collect() };
         let result = match name {
-            "make_pair" => self.object(&"pair".into(), list()),
-            "make_uint3" | "make_int3" => self.object(&"uint3".into(), list()),
-            "make_int2" | "make_uint2" => self.object(&"int2".into(), list()),
+            "make_pair" => built_in_object("pair", &list()),
+            "make_tuple" | "tie" => Some(Data::List(list()).into()),
+            "make_uint3" | "make_int3" => built_in_object("uint3", &list()),
+            "make_int2" | "make_uint2" => built_in_object("int2", &list()),
             "move" | "forward" => values.into_iter().next(),
             "size" => match values.first().map(|value| &value.data) {
                 Some(Data::List(items)) => Some(Value::int(items.len() as i128)),

@@ -10,6 +10,7 @@ pub mod evaluate;
 mod execute;
 mod expansion;
 mod expressions;
+mod instances;
 pub mod interpreter;
 pub mod kernel;
 pub mod launch;

@@ -7,6 +7,9 @@ use super::tree::{Declarator, Expression, ExpressionKind, Initial, Parameter};
 use super::types::{Base, Type};
 use super::value::{Data, Value};
 
+/// Values between braces or brackets; those in braces may name members.
+pub type Items = Vec<(Option<Arc<str>>, Value)>;
+
 impl Interpreter<'_> {
     /// The value that a declaration gives its variable.
     pub fn initial_value(&mut self, declarator: &Declarator) -> Value {
@@ -28,7 +31,7 @@ impl Interpreter<'_> {
         let text = &self.program.text;
         let unset = || Value::unknown(declarator.name.to_string(), text.line(declarator.name_at), "has no value yet");
         match &kind.base {
-            Base::Named(name) if kind.is_value() => self.default_object(&name.clone()).unwrap_or_else(unset),
+            Base::Named(_) if kind.is_value() => self.default_object(kind).unwrap_or_else(unset),
             _ => unset(),
         }
     }
@@ -80,31 +83,63 @@ impl Interpreter<'_> {
         }
         match (&**name, &value.data) {
             ("dim3" | "uint3", _) => to_dim3(value),
+            // A smart pointer or std::optional stands for what it holds.
+            ("std::unique_ptr" | "std::shared_ptr" | "std::optional", Data::List(items))
+                if matches!(items.as_slice(), [(None, Value { data: Data::Object { .. }, .. })]) =>
+            {
+                items.first().map(|item| item.1.clone()).unwrap_or(value)
+            }
             (_, Data::List(items)) => {
-                let items = items.clone();
-                self.object(&name.clone(), items).unwrap_or(value)
+                let items = self.typed_items(kind, items.clone());
+                let list = Value { data: Data::List(items.clone()), origin: Vec::new() };
+                self.object(kind, items).unwrap_or(list)
             }
             _ => value,
         }
     }
 
-    fn default_object(&mut self, name: &Arc<str>) -> Option<Value> {
-        if matches!(&**name, "dim3" | "uint3") { Some(Value::dim3(Vec::new())) } else { self.object(name, Vec::new()) }
+    /// The items of `std::pair<dim3, dim3>`, `std::tuple` and `std::array` as these hold them.
+    fn typed_items(&mut self, kind: &Type, items: Items) -> Items {
+        let Base::Named(name) = &kind.base else { return items };
+        let last = name.rsplit("::").next().unwrap_or_default();
+        let Some(arguments) = kind.arguments.clone().filter(|_| matches!(last, "pair" | "tuple" | "array")) else {
+            return items;
+        };
+        let items = match items.as_slice() {
+            // `std::array<dim3, 2>{{...}}` and a pair that is passed on.
+            [(None, Value { data: Data::List(inner), .. })] if arguments.len() > 1 => inner.clone(),
+            _ => items,
+        };
+        let of = |place: usize| arguments.get(if last == "array" { 0 } else { place }).and_then(|a| a.kind.clone());
+        let typed = |(place, (name, value)): (usize, (Option<Arc<str>>, Value))| match of(place) {
+            Some(kind) => (name, self.coerced(value, &kind)),
+            None => (name, value),
+        };
+        items.into_iter().enumerate().map(typed).collect()
+    }
+
+    fn default_object(&mut self, kind: &Type) -> Option<Value> {
+        match &kind.base {
+            Base::Named(name) if matches!(&**name, "dim3" | "uint3") => Some(Value::dim3(Vec::new())),
+            _ => self.object(kind, Vec::new()),
+        }
     }
 
     /// A struct's object from a list in braces or brackets, through its constructor where it has one.
-    pub fn object(&mut self, path: &Arc<str>, items: Vec<(Option<Arc<str>>, Value)>) -> Option<Value> {
-        let path: Arc<str> = path.rsplit("::").next().unwrap_or_default().into();
-        if let Some(built_in) = built_in_object(&path, &items) {
+    pub fn object(&mut self, kind: &Type, items: Items) -> Option<Value> {
+        let Base::Named(name) = &kind.base else { return None };
+        if let Some(built_in) = built_in_object(name.rsplit("::").next().unwrap_or_default(), &items) {
             return Some(built_in);
         }
+        let path = self.struct_of(kind)?;
         if let [(None, Value { data: Data::Object { name, .. }, .. })] = items.as_slice()
             && *name == path
         {
             return items.into_iter().next().map(|item| item.1);
         }
         let program = self.program;
-        let members = &program.structs.get(&path)?.members;
+        let found = program.structs.get(&path)?;
+        let members = &found.members;
         if self.nesting > NESTING || self.fuel == 0 || self.building.contains(&path) {
             return None;
         }
@@ -112,22 +147,25 @@ impl Interpreter<'_> {
         self.nesting += 1;
         self.building.push(path.clone());
         let mut object = Vec::new();
+        self.enter_instance(kind);
         for member in members.iter().take(256) {
             let value = self.initial_value(member);
             object.push((member.name.clone(), value));
         }
-        let mut object: Value = Data::Object { name: path.clone(), members: object }.into();
-        let built = self.construct(&path, &mut object, &items);
+        let instance = found.template.as_ref().map(|_| Arc::new(kind.clone()));
+        let mut object: Value = Data::Object { name: path.clone(), instance, members: object }.into();
+        let built = self.construct(kind, &path, &mut object, &items);
         if !built {
             self.fill(members, &mut object, items);
         }
+        self.frames.pop();
         self.building.pop();
         self.nesting -= 1;
         Some(object)
     }
 
     /// Aggregate initialisation: by name, or in the order of the members.
-    fn fill(&mut self, members: &[Declarator], object: &mut Value, items: Vec<(Option<Arc<str>>, Value)>) {
+    fn fill(&mut self, members: &[Declarator], object: &mut Value, items: Items) {
         for (place, (name, value)) in items.into_iter().enumerate() {
             let declared = match &name {
                 Some(name) => members.iter().find(|member| member.name == *name),
@@ -166,7 +204,7 @@ pub fn to_dim3(value: Value) -> Value {
 }
 
 /// Structs that CUDA declares.
-fn built_in_object(name: &str, items: &[(Option<Arc<str>>, Value)]) -> Option<Value> {
+pub fn built_in_object(name: &str, items: &[(Option<Arc<str>>, Value)]) -> Option<Value> {
     let members: &[&str] = match name {
         "dim3" | "uint3" => return Some(to_dim3(Data::List(items.to_vec()).into())),
         "cudaLaunchConfig_t" | "cudaLaunchConfig_st" => {
@@ -187,5 +225,8 @@ fn built_in_object(name: &str, items: &[(Option<Arc<str>>, Value)]) -> Option<Va
         };
         (Arc::from(*member), value)
     };
-    Some(Data::Object { name: name.into(), members: members.iter().enumerate().map(member).collect() }.into())
+    Some(
+        Data::Object { name: name.into(), instance: None, members: members.iter().enumerate().map(member).collect() }
+            .into(),
+    )
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lexer::Token;
 use super::parser::{Parser, is_reserved};
 use super::tree::Parameter;
-use super::types::{Base, Type, Words, known_base};
+use super::types::{Base, Type, Words};
 
 /// Words that may stand before or inside a type and do not change it.
 const SPECIFIERS: [&str; 27] = [
@@ -52,6 +52,7 @@ impl Parser<'_> {
     pub fn type_specifiers(&mut self) -> Option<Type> {
         let mut words = Words::default();
         let mut base: Option<Base> = None;
+        let mut named: Option<Type> = None;
         let mut constant = false;
         let begin = self.at;
         loop {
@@ -68,7 +69,9 @@ impl Parser<'_> {
                 self.skip_group();
                 base = Some(Base::Auto);
             } else if base.is_none() && words.base().is_none() && !is_reserved(word) {
-                base = Some(self.named_base()?);
+                let found = self.named_type()?;
+                base = Some(found.base.clone());
+                named = Some(found);
             } else {
                 break;
             }
@@ -77,12 +80,12 @@ impl Parser<'_> {
             }
         }
         let base = base.or(words.base())?;
-        Some(Type { constant, ..Type::of(base) })
+        Some(Type { constant, ..named.unwrap_or_else(|| Type::of(base)) })
     }
 
-    fn named_base(&mut self) -> Option<Base> {
+    fn named_type(&mut self) -> Option<Type> {
         let name = self.deeper(|parser| parser.name(|_, _| true))?;
-        Some(known_base(&name.path).unwrap_or(Base::Named(name.path)))
+        Some(Type::named(name))
     }
 
     /// The `*`, `&` and their qualifiers after a base.

@@ -12,8 +12,9 @@ use super::tree::{Name, TemplateArgument};
 
 /// Brackets, statements and operators within one another that are followed.
 const DEPTH: u32 = 200;
-/// Tokens between the angles of a template list.
+/// Tokens between the angles of a template list, and lists within lists that are read.
 const TEMPLATE_LIST: usize = 200;
+const LISTS: u32 = 6;
 
 /// Names that the text declares as types or as templates.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +63,45 @@ impl Text {
         Self { tokens, partners }
     }
 
+    /// As [`Text::new`], after `>>` and `>>>` that close template lists were cut into single angles.
+    pub fn with_split_angles(tokens: Vec<Token>) -> Self {
+        let text = Self::new(tokens);
+        let cut = text.closing_runs();
+        if cut.is_empty() {
+            return text;
+        }
+        let whole = |(at, token): (usize, Token)| match cut.contains(&at) {
+            true => angles(&token),
+            false => vec![token],
+        };
+        Self::new(text.tokens.into_iter().enumerate().flat_map(whole).collect())
+    }
+
+    /// The places of `>>` and `>>>` at which several template lists end.
+    fn closing_runs(&self) -> HashSet<usize> {
+        let names = Names::default();
+        let parser = Parser::new(self, &names, 0, self.tokens.len());
+        let mut runs = HashSet::new();
+        let opens = |at: &usize| at.checked_sub(1).is_some_and(|name| self.is_name(name)) && self.is(*at, "<");
+        for open in (0..self.tokens.len()).filter(opens) {
+            let Some(after) = parser.after_angles(open) else { continue };
+            let mut at = open;
+            while at < after {
+                match self.tokens.get(at).map(|token| &*token.text) {
+                    Some(">>" | ">>>") => drop(runs.insert(at)),
+                    Some("(" | "[" | "{") => at = self.partner(at),
+                    _ => {}
+                }
+                at += 1;
+            }
+        }
+        runs
+    }
+
+    fn is_name(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(Token::is_identifier)
+    }
+
     /// The closing bracket of the opening one at `at`; the number of tokens when it has none.
     pub fn partner(&self, at: usize) -> usize {
         self.partners.get(at).copied().unwrap_or(self.tokens.len())
@@ -92,6 +132,18 @@ impl Text {
     }
 }
 
+/// The angles that `>>` or `>>>` is made of.
+fn angles(run: &Token) -> Vec<Token> {
+    let one = |place: usize| Token {
+        text: ">".into(),
+        column: run.column.saturating_add(place as u32),
+        spaced: run.spaced && place == 0,
+        starts_line: run.starts_line && place == 0,
+        ..run.clone()
+    };
+    (0..run.text.len()).map(one).collect()
+}
+
 /// Reads a [`Text`] from one token to another.
 pub struct Parser<'a> {
     pub text: &'a Text,
@@ -99,13 +151,15 @@ pub struct Parser<'a> {
     pub at: usize,
     pub end: usize,
     depth: u32,
+    /// Template lists within one another.
+    lists: u32,
     /// Height of the tallest expression read so far.
     pub tallest: u16,
 }
 
 impl<'a> Parser<'a> {
     pub fn new(text: &'a Text, names: &'a Names, at: usize, end: usize) -> Self {
-        Self { text, names, at, end: end.min(text.tokens.len()), depth: 0, tallest: 0 }
+        Self { text, names, at, end: end.min(text.tokens.len()), depth: 0, lists: 0, tallest: 0 }
     }
 
     pub fn token(&self) -> Option<&'a Token> {
@@ -208,8 +262,9 @@ impl<'a> Parser<'a> {
                 "<" => depth += 1,
                 ">" => depth -= 1,
                 ">>" => depth -= 2,
+                ">>>" => depth -= 3,
                 "(" | "[" | "{" => at = self.text.partner(at),
-                ")" | "]" | "}" | ";" | "&&" | "||" | "?" | "<<<" | ">>>" => return None,
+                ")" | "]" | "}" | ";" | "&&" | "||" | "?" | "<<<" => return None,
                 _ => {}
             }
             at += 1;
@@ -225,6 +280,7 @@ impl<'a> Parser<'a> {
         self.take("::");
         let mut path = self.identifier()?.to_string();
         let mut arguments = None;
+        let mut scope = None;
         loop {
             if self.is("<")
                 && let Some(after) = self.after_angles(self.at).filter(|&after| with_arguments(self, after))
@@ -235,31 +291,42 @@ impl<'a> Parser<'a> {
                 break;
             }
             self.at += 1;
+            scope = arguments.take().map(|list| (path.len(), list)).or(scope);
             path.push_str("::");
             path.push_str(&self.identifier()?);
         }
-        Some(Name { path: path.into(), arguments })
+        Some(Name { path: path.into(), arguments, scope })
     }
 
     /// The arguments of the template list that opens here and ends before `after`.
     pub fn template_arguments(&mut self, after: usize) -> Vec<TemplateArgument> {
         let outer = std::mem::replace(&mut self.end, after - 1);
         self.at += 1;
+        self.lists += 1;
         let mut arguments = Vec::new();
         while self.at < self.end {
-            let begin = self.at;
-            let end = self.argument_end();
-            let inner = std::mem::replace(&mut self.end, end);
-            let value = self.deeper(|parser| parser.without_angles()).filter(|_| self.at == end);
-            self.at = begin;
-            let kind = self.deeper(Self::type_name).filter(|_| self.at == end);
-            self.end = inner;
-            self.at = end + 1;
-            arguments.push(TemplateArgument { at: begin..end, value, kind });
+            arguments.push(self.template_argument());
         }
+        self.lists -= 1;
         self.at = after;
         self.end = outer;
         arguments
+    }
+
+    /// The template argument here, read both as a value and as a type.
+    fn template_argument(&mut self) -> TemplateArgument {
+        let begin = self.at;
+        let end = self.argument_end();
+        let (mut value, mut kind) = (None, None);
+        if self.lists <= LISTS {
+            let inner = std::mem::replace(&mut self.end, end);
+            value = self.deeper(|parser| parser.without_angles()).filter(|_| self.at == end);
+            self.at = begin;
+            kind = self.deeper(Self::type_name).filter(|_| self.at == end);
+            self.end = inner;
+        }
+        self.at = end + 1;
+        TemplateArgument { at: begin..end, value, kind }
     }
 
     /// The end of the template argument that begins here: a comma outside all brackets.

@@ -49,6 +49,8 @@ pub struct Function {
     pub template: Option<Vec<TemplateParameter>>,
     /// Nothing when they could not be read.
     pub parameters: Option<Vec<Parameter>>,
+    /// Nothing for constructors, and when it could not be read.
+    pub returns: Option<Type>,
     /// A constructor's `: member(value)` list.
     pub member_initials: Vec<(Arc<str>, Vec<Expression>)>,
     pub body: Option<Statement>,
@@ -85,6 +87,11 @@ pub struct Variable {
 /// A struct's members, static ones and functions left out.
 #[derive(Debug, Default)]
 pub struct Struct {
+    /// With the namespaces and structs around it.
+    pub path: Arc<str>,
+    /// Parameters of its template; none when it is not one.
+    pub template: Option<Vec<TemplateParameter>>,
+    pub bases: Vec<Type>,
     pub members: Vec<Declarator>,
 }
 
@@ -101,7 +108,7 @@ impl Program {
         let preprocessed = preprocess(&lexed);
         let left_in = |line: u32| !preprocessed.inactive.iter().any(|lines| lines.contains(&line));
         let comments = lexed.comments.iter().filter(|comment| left_in(comment.line)).cloned().collect();
-        let text = Text::new(preprocessed.tokens);
+        let text = Text::with_split_angles(preprocessed.tokens);
         let names = super::scan_names::names(&text);
         let constants = constants(&preprocessed.constants, &names);
         let mut program = Self { text: Text::default(), names, constants, comments, ..Self::default() };
@@ -117,16 +124,7 @@ impl Program {
             let Base::Named(path) = &kind.base else { break };
             let last = path.rsplit("::").next().unwrap_or_default();
             let Some(alias) = self.aliases.get(last) else { break };
-            let mut resolved = alias.clone();
-            match (kind.constant, resolved.pointers.last_mut()) {
-                (true, Some(pointer)) => *pointer = true,
-                (true, None) => resolved.constant = true,
-                (false, _) => {}
-            }
-            resolved.pointers.extend(kind.pointers.iter().take(8));
-            resolved.pointers.truncate(8);
-            resolved.reference |= kind.reference;
-            kind = resolved;
+            kind = kind.meaning(alias);
         }
         kind
     }

@@ -1,12 +1,14 @@
 //! Following one way to a launch, and reading there which kernel is launched and how.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::Geometry;
+use super::calls::Entry;
 use super::interpreter::Interpreter;
 use super::objects::to_dim3;
 use super::sites::{Enter, Sites, Step, call_details, callee_name};
 use super::tree::{Expression, ExpressionKind};
+use super::types::{Base, Type};
 use super::value::{Data, Identity, Unknown, Value};
 
 /// What a launch is, where its way ends.
@@ -30,12 +32,12 @@ pub enum Unfit {
     Impossible(String),
 }
 
-/// Follows a way; n stands for the names in `replaced`.
+/// Follows a way; n, less a number, stands for the names in `replaced`.
 pub fn follow(
     sites: &Sites<'_>,
     way: &[Step<'_>],
     launch: &Expression,
-    replaced: HashSet<Identity>,
+    replaced: HashMap<Identity, i128>,
     n: Option<u32>,
 ) -> Reached {
     let mut interpreter = Interpreter::new(sites.program);
@@ -63,7 +65,7 @@ impl Interpreter<'_> {
         match enter {
             Enter::Root(function) => {
                 let this = function.owner.as_ref().and_then(|owner| self.object_of(owner));
-                self.enter_function(function, None, this, None);
+                self.enter_function(function, Entry { this, ..Entry::default() });
                 function.body.as_ref()
             }
             Enter::Call { function, call } => {
@@ -72,12 +74,17 @@ impl Interpreter<'_> {
                     object.map(|object| self.evaluate(object)).filter(|this| matches!(this.data, Data::Object { .. }));
                 let own = || self.frames.last().and_then(|frame| frame.this.clone());
                 let this = known.or_else(own);
+                let instance = match &call.kind {
+                    ExpressionKind::Call(callee, _) => self.owner_of_callee(callee),
+                    _ => None,
+                };
                 let this = function.owner.as_ref().and_then(|owner| this.or_else(|| self.object_of(owner)));
-                self.enter_function(function, template, this, Some(arguments));
+                self.enter_function(function, Entry { template, this, instance, arguments: Some(arguments) });
                 function.body.as_ref()
             }
             Enter::Lambda { lambda, arguments } => {
-                self.enter_lambda(lambda, arguments);
+                let captured = self.captured(lambda);
+                self.enter_lambda(lambda, &captured, arguments);
                 Some(&lambda.body)
             }
         }
@@ -85,7 +92,7 @@ impl Interpreter<'_> {
 
     /// Some object of a struct, its constructor's parameters unknown where they have no default.
     fn object_of(&mut self, owner: &std::sync::Arc<str>) -> Option<Value> {
-        self.object(owner, Vec::new())
+        self.object(&Type::of(Base::Named(owner.clone())), Vec::new())
     }
 
     fn launched(&mut self, launch: &Expression) -> Reached {

@@ -48,6 +48,34 @@ fn hostile_texts_end_soon_and_without_a_panic() {
         ("nested if", around(&format!("{} x = 1", many("if (n) ", 50_000)))),
         ("lambdas", around(&format!("x = {}1{}", many("[&]{ return ", 2_000), many("; }()", 2_000)))),
         ("angles", around(&format!("x = {}1", many("a<", 100_000)))),
+        ("nested template lists", around(&format!("x = {}1{}", many("x<x<const x*, ", 60), many("*>*>", 60)))),
+        (
+            "nested types",
+            format!(
+                "template <class T> struct A {{}}; {}",
+                around(&format!("{}int{} y", many("A<", 90), many(">", 90)))
+            ),
+        ),
+        (
+            "endless instances",
+            format!(
+                "template <int N> struct F {{ static constexpr int v = F<N + 1>::v + F<N + 2>::v; using T = F<N + 1>; }}; template <class T> struct W {{ static constexpr int v = W<W<T>>::v; using U = typename W<W<T>>::U; }}; {}",
+                around("x = F<1>::v + W<int>::v; typename W<int>::U y; F<1>::T z; x += sizeof(y)")
+            ),
+        ),
+        (
+            "bases of themselves",
+            format!(
+                "struct P : P {{}}; struct Q : R, R {{}}; struct R : Q, Q {{}}; {}",
+                around("x = P::v + Q::v + R::v")
+            ),
+        ),
+        (
+            "captures of captures",
+            around("auto f = [x] { return 1; }; for (int i = 0; i < 100000; ++i) f = [g = f] { return g(); }; x = f()"),
+        ),
+        ("capture lists", around(&format!("x = {}1{}", many("[a = ", 2_000), many("] { return a; }()", 2_000)))),
+        ("closing angles", around(&format!("x = a<{}", many(">>>", 50_000)))),
         ("templates", format!("{}{KERNEL}", many("template <", 50_000))),
         ("launches", around(&many("k<<<1, 1>>>(a, b, n, r); ", 5_000))),
         ("launch openings", around(&many("k<<<", 50_000))),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parser, Text};
 use super::program::{Program, TemplateParameter, Variable};
-use super::tree::{Declarator, Initial};
+use super::tree::{Declarator, Initial, Name};
 use super::types::{Base, INT, Type};
 
 /// Fills `program` with the declarations of `text`.
@@ -240,15 +240,44 @@ impl Scanner<'_, '_> {
     fn structure(&mut self) {
         self.parser.at += 1;
         self.parser.skip_attributes();
-        let name = self.parser.name(|_, _| true).map(|name| name.path);
+        let written = self.parser.name(|_, _| true);
         let unnamed = || format!("(struct at token {})", self.parser.at).into();
-        let name = name.unwrap_or_else(unnamed);
+        let name = written.map_or_else(unnamed, |name| self.struct_name(&name));
+        let bases = self.bases();
         while self.parser.at < self.parser.end && !self.parser.is("{") {
             self.parser.at += 1;
         }
-        self.template = None;
-        self.program.structs.entry(name.clone()).or_default();
+        let template = self.template.take().filter(|list| !list.is_empty());
+        let path = format!("{}{name}", self.scope_path()).into();
+        let known = self.program.structs.entry(name.clone()).or_default();
+        (known.path, known.template, known.bases) = (path, template, bases);
         self.enter(name, true);
+    }
+
+    /// A struct's name; `Tile<1, 2>` for what is written for those arguments alone.
+    fn struct_name(&self, name: &Name) -> Arc<str> {
+        let Some(arguments) = &name.arguments else { return name.path.clone() };
+        let spelt: Vec<String> =
+            arguments.iter().map(|argument| self.parser.text.spelling(argument.at.clone())).collect();
+        format!("{}<{}>", name.path, spelt.join(", ")).into()
+    }
+
+    /// The types after a struct's `:`.
+    fn bases(&mut self) -> Vec<Type> {
+        let mut bases = Vec::new();
+        self.parser.take("final");
+        if !self.parser.take(":") {
+            return bases;
+        }
+        while bases.len() < 16 {
+            while ["public", "protected", "private", "virtual"].iter().any(|word| self.parser.take(word)) {}
+            let Some(base) = self.parser.type_name() else { break };
+            bases.push(base);
+            if !self.parser.take(",") {
+                break;
+            }
+        }
+        bases
     }
 
     pub fn skip_declaration(&mut self) {
@@ -281,11 +310,11 @@ impl Scanner<'_, '_> {
         }
         self.parser.at = begin;
         self.template = None;
-        let is_static = (begin..begin + 8).any(|at| self.parser.text.is(at, "static"));
-        let is_constexpr = (begin..begin + 8).any(|at| self.parser.text.is(at, "constexpr"));
+        let words = (begin..begin + 8).map_while(|at| self.parser.text.tokens.get(at).filter(|token| !token.is(";")));
+        let is_static = words.into_iter().any(|word| word.is("static") || word.is("constexpr"));
         let declarators = self.parser.declared_type().and_then(|kind| self.parser.declarators(kind));
         match declarators {
-            Some(declarators) if self.parser.take(";") => self.variables(declarators, is_static || is_constexpr),
+            Some(declarators) if self.parser.take(";") => self.variables(declarators, is_static),
             _ => {
                 self.parser.at = begin;
                 self.skip_declaration();

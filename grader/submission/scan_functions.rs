@@ -9,6 +9,9 @@ use super::scan::Scanner;
 use super::tree::{Declarator, Expression, Initial, Parameter, Statement, StatementKind};
 use super::types::{Base, Type};
 
+/// A constructor's `: member(value)` list.
+type Initials = Vec<(Arc<str>, Vec<Expression>)>;
+
 /// What stands before a function's body.
 pub struct Head {
     name_at: usize,
@@ -18,6 +21,9 @@ pub struct Head {
     parameters: Option<Vec<Parameter>>,
     /// The struct or namespace written before its name.
     owner: Option<Arc<str>>,
+    /// Whether that has template arguments.
+    owner_is_template: bool,
+    returns: Option<Type>,
     specialised: bool,
 }
 
@@ -48,8 +54,10 @@ impl Scanner<'_, '_> {
         self.parser.at = open;
         let parameters = self.parser.between(Parser::parameters);
         self.parser.at = close + 1;
-        let owner = self.written_owner(name_at);
-        Some(Head { name_at, open, global, parameters, owner, specialised })
+        let (owner, owner_is_template) = self.written_owner(name_at).unzip();
+        let returns = self.return_type(begin, name_at);
+        let owner_is_template = owner_is_template.unwrap_or_default();
+        Some(Head { name_at, open, global, parameters, owner, owner_is_template, returns, specialised })
     }
 
     fn is_attribute_group(&self, open: usize) -> bool {
@@ -77,16 +85,26 @@ impl Scanner<'_, '_> {
         angle.checked_sub(1).filter(|&at| is_name(at)).map(|at| (at, true))
     }
 
-    /// `Solver` of `void Solver::step()`.
-    fn written_owner(&self, name_at: usize) -> Option<Arc<str>> {
-        let qualified = name_at.checked_sub(1).is_some_and(|at| self.parser.text.is(at, "::"));
-        let owner = name_at.checked_sub(2).and_then(|at| self.parser.text.tokens.get(at))?;
-        (qualified && owner.is_identifier()).then(|| owner.text.clone())
+    /// `Solver` of `void Solver::step()` or `void Solver<P>::step()`, and whether there were template arguments.
+    fn written_owner(&self, name_at: usize) -> Option<(Arc<str>, bool)> {
+        let before = name_at.checked_sub(1).filter(|&at| self.parser.text.is(at, "::"))?;
+        let (owner_at, specialised) = self.name_before(before)?;
+        Some((self.parser.text.tokens.get(owner_at)?.text.clone(), specialised))
+    }
+
+    /// The type before a function's name.
+    fn return_type(&mut self, begin: usize, name_at: usize) -> Option<Type> {
+        let (at, end) = (self.parser.at, self.parser.end);
+        (self.parser.at, self.parser.end) = (begin, name_at);
+        let returns = self.parser.type_name().filter(|_| self.parser.at == name_at);
+        (self.parser.at, self.parser.end) = (at, end);
+        returns
     }
 
     pub fn function(&mut self, head: Head, template: Option<Vec<TemplateParameter>>) {
         let begin = head.open;
-        let member_initials = self.after_parameters();
+        let (member_initials, trailing) = self.after_parameters();
+        let head = Head { returns: trailing.or(head.returns), ..head };
         let body_at = self.parser.at;
         let body = if self.parser.is("{") {
             let statements = self.parser.between(|parser| Some(parser.statements())).unwrap_or_default();
@@ -111,7 +129,7 @@ impl Scanner<'_, '_> {
         &mut self,
         head: Head,
         template: Option<Vec<TemplateParameter>>,
-        member_initials: Vec<(Arc<str>, Vec<Expression>)>,
+        member_initials: Initials,
         body: Option<Statement>,
     ) {
         let Some(token) = self.parser.text.tokens.get(head.name_at) else { return };
@@ -122,6 +140,8 @@ impl Scanner<'_, '_> {
             path.push_str("::");
         }
         path.push_str(&token.text);
+        // The list before `void Solver<P>::step()` is the struct's own.
+        let template = template.filter(|_| !head.owner_is_template);
         let specialisation = head.specialised || template.as_ref().is_some_and(Vec::is_empty);
         let owner = scope.or(head.owner).filter(|owner| self.program.structs.contains_key(owner));
         self.program.functions.push(Function {
@@ -130,6 +150,7 @@ impl Scanner<'_, '_> {
             owner,
             template,
             parameters: head.parameters,
+            returns: head.returns,
             member_initials,
             body,
             global: head.global,
@@ -139,9 +160,10 @@ impl Scanner<'_, '_> {
         });
     }
 
-    /// Goes past `const noexcept -> int` and a constructor's list, which it returns.
-    fn after_parameters(&mut self) -> Vec<(Arc<str>, Vec<Expression>)> {
+    /// Goes past `const noexcept -> int` and a constructor's list; returns that list and the type.
+    fn after_parameters(&mut self) -> (Initials, Option<Type>) {
         let mut initials = Vec::new();
+        let mut returns = None;
         while let Some(token) = self.parser.token() {
             match &*token.text {
                 "{" | ";" | "=" | "," | "}" => break,
@@ -149,14 +171,18 @@ impl Scanner<'_, '_> {
                     self.parser.at += 1;
                     self.member_initials(&mut initials);
                 }
+                "->" => {
+                    self.parser.at += 1;
+                    returns = self.parser.type_name();
+                }
                 "(" | "[" => self.parser.skip_group(),
                 _ => self.parser.at += 1,
             }
         }
-        initials
+        (initials, returns)
     }
 
-    fn member_initials(&mut self, initials: &mut Vec<(Arc<str>, Vec<Expression>)>) {
+    fn member_initials(&mut self, initials: &mut Initials) {
         while let Some(name) = self.parser.name(|_, _| true) {
             if !self.parser.is("(") && !self.parser.is("{") {
                 return;

@@ -186,7 +186,7 @@ pub fn call_details(call: &Expression) -> (Option<&[TemplateArgument]>, Option<&
     let ExpressionKind::Call(callee, arguments) = &call.kind else { return (None, None, &[]) };
     match &callee.kind {
         ExpressionKind::Name(name) => (name.arguments.as_deref(), None, arguments),
-        ExpressionKind::Member(object, _) => (None, Some(object), arguments),
+        ExpressionKind::Member(object, name) => (name.arguments.as_deref(), Some(object), arguments),
         _ => (None, None, arguments),
     }
 }
@@ -194,8 +194,7 @@ pub fn call_details(call: &Expression) -> (Option<&[TemplateArgument]>, Option<&
 /// The last part of a callee's name.
 pub fn callee_name(callee: &Expression) -> Option<&str> {
     match &callee.kind {
-        ExpressionKind::Name(name) => Some(name.last()),
-        ExpressionKind::Member(_, member) => Some(member),
+        ExpressionKind::Name(name) | ExpressionKind::Member(_, name) => Some(name.last()),
         _ => None,
     }
 }

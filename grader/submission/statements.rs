@@ -95,7 +95,8 @@ impl Parser<'_> {
                 self.at += 1;
                 self.statement_kind()
             }
-            "using" | "typedef" | "static_assert" | "template" | "asm" | "__asm__" => {
+            "using" | "typedef" => Some(self.alias()),
+            "static_assert" | "template" | "asm" | "__asm__" => {
                 self.skip_statement();
                 Some(StatementKind::Empty)
             }
@@ -105,6 +106,25 @@ impl Parser<'_> {
             }
             _ => self.declaration_or_expression(),
         }
+    }
+
+    /// `using Name = Type;` or `typedef Type Name;`, or something else after these words that means nothing here.
+    fn alias(&mut self) -> StatementKind {
+        let begin = self.at;
+        let found = self.deeper(|parser| {
+            parser.at += 1;
+            if parser.text.is(begin, "typedef") {
+                let kind = parser.type_name()?;
+                return Some((parser.identifier()?, kind));
+            }
+            let name = parser.identifier()?;
+            parser.expect("=")?;
+            Some((name, parser.type_name()?))
+        });
+        let ends = self.is(";");
+        self.at = begin;
+        self.skip_statement();
+        found.filter(|_| ends).map_or(StatementKind::Empty, |(name, kind)| StatementKind::Alias(name, kind))
     }
 
     /// Whether a brace comes before anything that a variable's declaration would have.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::types::Type;
+use super::value::Value;
 
 /// Tokens that a node covers: indices into the preprocessed text.
 pub type Tokens = Range<usize>;
@@ -16,8 +17,10 @@ pub type Tokens = Range<usize>;
 pub struct Name {
     /// `ns::twoStep`, without a leading `::`.
     pub path: Arc<str>,
-    /// Each argument: the tokens it covers, and its value when it reads as an expression.
+    /// Template arguments after its last part.
     pub arguments: Option<Vec<TemplateArgument>>,
+    /// Those after an earlier part, and how long the path is there: `Tile<32>` of `Tile<32>::x`.
+    pub scope: Option<(usize, Vec<TemplateArgument>)>,
 }
 
 impl Name {
@@ -27,11 +30,13 @@ impl Name {
     }
 
     fn height(&self) -> u16 {
-        let values = self.arguments.iter().flatten().filter_map(|argument| argument.value.as_ref());
+        let all = self.arguments.iter().flatten().chain(self.scope.iter().flat_map(|(_, list)| list));
+        let values = all.filter_map(|argument| argument.value.as_ref());
         values.map(|value| value.height).max().unwrap_or(0)
     }
 }
 
+/// A template argument: the tokens it covers, its value when it reads as an expression, its type when as a type.
 #[derive(Clone, Debug)]
 pub struct TemplateArgument {
     pub at: Tokens,
@@ -60,9 +65,11 @@ impl ExpressionKind {
             | Self::Text
             | Self::SizeOfType(_)
             | Self::Lambda(_)
+            | Self::Known(_)
             | Self::Opaque => 0,
             Self::Name(name) => name.height(),
-            Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) | Self::Member(part, _) => part.height,
+            Self::Member(part, name) => part.height.max(name.height()),
+            Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) => part.height,
             Self::Step { place, .. } => place.height,
             Self::Binary(_, left, right) | Self::Assign(_, left, right) | Self::Index(left, right) => {
                 left.height.max(right.height)
@@ -105,10 +112,12 @@ pub enum ExpressionKind {
     Call(Box<Expression>, Vec<Expression>),
     Launch(Box<LaunchExpression>),
     Index(Box<Expression>, Box<Expression>),
-    Member(Box<Expression>, Arc<str>),
+    Member(Box<Expression>, Name),
     SizeOfType(Type),
     SizeOf(Box<Expression>),
     Lambda(Arc<Lambda>),
+    /// A value worked out before: a template argument where its template is used.
+    Known(Box<Value>),
     /// `new`, `throw` and whatever else has no value here.
     Opaque,
 }
@@ -123,8 +132,19 @@ pub struct LaunchExpression {
 
 #[derive(Clone, Debug)]
 pub struct Lambda {
+    /// Captures with a value of their own: `[n = size]`.
+    pub captures: Vec<Capture>,
     pub parameters: Vec<Parameter>,
     pub body: Statement,
+}
+
+/// `name = value` between a lambda's brackets.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    pub name: Arc<str>,
+    /// The name's token.
+    pub name_at: usize,
+    pub value: Expression,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +182,8 @@ pub enum StatementKind {
     Declare(Vec<Declarator>),
     /// `auto [a, b] = value;`
     Bind(Vec<(Arc<str>, usize)>, Expression),
+    /// `using Name = Type;`
+    Alias(Arc<str>, Type),
     Block(Vec<Statement>),
     If {
         before: Vec<Statement>,

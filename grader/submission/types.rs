@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::tree::{Name, TemplateArgument};
+
 /// What a type is at bottom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
@@ -22,9 +24,13 @@ pub enum Base {
 }
 
 /// A type: its base, then pointers and a reference from the inside out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Type {
     pub base: Base,
+    /// Template arguments after the base's name.
+    pub arguments: Option<Arc<[TemplateArgument]>>,
+    /// Those after an earlier part of the name, and how long it is there.
+    pub scope: Option<(usize, Arc<[TemplateArgument]>)>,
     /// Whether the base is const.
     pub constant: bool,
     /// Each pointer, innermost first: whether it is itself const.
@@ -34,7 +40,28 @@ pub struct Type {
 
 impl Type {
     pub fn of(base: Base) -> Self {
-        Self { base, constant: false, pointers: Vec::new(), reference: false }
+        Self { base, arguments: None, scope: None, constant: false, pointers: Vec::new(), reference: false }
+    }
+
+    /// The type that a name spells.
+    pub fn named(name: Name) -> Self {
+        let base = known_base(&name.path).unwrap_or(Base::Named(name.path));
+        let scope = name.scope.map(|(length, list)| (length, list.into()));
+        Self { arguments: name.arguments.map(Into::into), scope, ..Self::of(base) }
+    }
+
+    /// The type that it is when its base's name means `actual`.
+    pub fn meaning(&self, actual: &Self) -> Self {
+        let mut resolved = actual.clone();
+        match (self.constant, resolved.pointers.last_mut()) {
+            (true, Some(pointer)) => *pointer = true,
+            (true, None) => resolved.constant = true,
+            (false, _) => {}
+        }
+        resolved.pointers.extend(self.pointers.iter().take(8));
+        resolved.pointers.truncate(8);
+        resolved.reference |= self.reference;
+        resolved
     }
 
     /// Whether it is a plain value of its base: no pointer (a reference to one counts as the value).

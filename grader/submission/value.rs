@@ -12,11 +12,12 @@ pub enum Identity {
     Macro(Arc<str>),
 }
 
-/// A value, and the names that it was passed along by: `const int n = kN;` makes n's value come from n and from kN.
+/// A value, and the names that it was passed along by: `const int n = kN + 2;` makes n's value come from n and, with a
+/// distance of 2, from kN.
 #[derive(Clone, Debug)]
 pub struct Value {
     pub data: Data,
-    pub origin: Vec<Identity>,
+    pub origin: Vec<(Identity, i128)>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub enum Data {
     /// A struct's members by name; dim3 is one.
     Object {
         name: Arc<str>,
+        /// Its type, where the struct is a template's.
+        instance: Option<Arc<Type>>,
         members: Vec<(Arc<str>, Value)>,
     },
     /// An array, or a list in braces whose items may name members.
@@ -42,9 +45,13 @@ pub enum Data {
         index: usize,
         arguments: Option<Vec<String>>,
     },
-    Lambda(Arc<Lambda>),
+    /// A lambda, and the values of its captures that have one.
+    Lambda(Arc<Lambda>, Arc<[Captured]>),
     Unknown(Arc<Unknown>),
 }
+
+/// A lambda's capture: its name, the name's token, its value.
+pub type Captured = (Arc<str>, usize, Value);
 
 /// Why a value cannot be told from the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,13 +102,13 @@ impl Value {
             (Arc::from(name), length.converted(&Type::of(UNSIGNED)))
         };
         let members = vec![member("x"), member("y"), member("z")];
-        Data::Object { name: "dim3".into(), members }.into()
+        Data::Object { name: "dim3".into(), instance: None, members }.into()
     }
 
     /// The same value, also said to come from `identity`.
     pub fn from_name(mut self, identity: Identity) -> Self {
         if self.origin.len() < ORIGINS {
-            self.origin.insert(0, identity);
+            self.origin.insert(0, (identity, 0));
         }
         self
     }
@@ -185,6 +192,23 @@ impl Value {
         };
         Self { data, origin: self.origin }
     }
+}
+
+/// The names that a sum follows: those of the part that makes up most of it, farther by the other part.
+pub fn sum_origin(operator: Operator, left: &Value, right: &Value, sum: &Value) -> Vec<(Identity, i128)> {
+    let numbers = (left.as_integer(), right.as_integer(), sum.as_integer());
+    let (Some(a), Some(b), Some(sum)) = numbers else { return Vec::new() };
+    let leads = |part: i128| part > 0 && part > sum / 2;
+    let (part, distance) = match operator {
+        Operator::Add if leads(a) => (left, b),
+        Operator::Add if leads(b) => (right, a),
+        Operator::Subtract if leads(a) => (left, -b),
+        Operator::Multiply | Operator::Divide if b == 1 => (left, 0),
+        Operator::Multiply if a == 1 => (right, 0),
+        _ => return Vec::new(),
+    };
+    let farther = |(name, before): &(Identity, i128)| Some((name.clone(), before.checked_add(distance)?));
+    part.origin.iter().filter_map(farther).collect()
 }
 
 fn float(value: f64, single: bool) -> Data {
