@@ -262,8 +262,14 @@ mod tests {
 
     #[test]
     fn static_shared_arrays_become_thread_local() {
-        assert_eq!(squeezed("{ hg_shared_qualifier float t[12][36]; }"), "{ static __thread __attribute__((used)) float t[12][36]; }");
-        assert_eq!(squeezed("{ static hg_shared_qualifier float t[2]; }"), "{ static __thread __attribute__((used)) float t[2]; }");
+        assert_eq!(
+            squeezed("{ hg_shared_qualifier float t[12][36]; }"),
+            "{ static __thread __attribute__((used)) float t[12][36]; }"
+        );
+        assert_eq!(
+            squeezed("{ static hg_shared_qualifier float t[2]; }"),
+            "{ static __thread __attribute__((used)) float t[2]; }"
+        );
         assert_eq!(
             squeezed("{ hg_shared_qualifier alignas(16) float t[2]; }"),
             "{ alignas ( 16 ) static __thread __attribute__((used)) float t[2]; }"
@@ -285,7 +291,8 @@ mod tests {
     #[test]
     fn in_a_function_dynamic_shared_arrays_are_views_of_one_array() {
         let view = squeezed("template <class T> void k() { extern hg_shared_qualifier T t[][34]; }");
-        let expected = "typedef T hg_type_of_t[][34]; hg_type_of_t& t = reinterpret_cast<hg_type_of_t&>(hg_dynamic_shared); }";
+        let expected =
+            "typedef T hg_type_of_t[][34]; hg_type_of_t& t = reinterpret_cast<hg_type_of_t&>(hg_dynamic_shared); }";
         assert!(view.ends_with(expected), "{view}");
         let named = squeezed("namespace a { extern hg_shared_qualifier float t[]; }");
         assert!(named.contains("extern __thread float t[] __asm__"), "{named}");

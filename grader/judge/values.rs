@@ -51,7 +51,10 @@ fn extent(exercise: &Exercise, outcome: &Outcome, wrong: &Wrong) -> String {
     let of = words::grouped(u64::from(outcome.planned.n).pow(2));
     // The tolerance for |u| = 1: the scale that a learner can compare with.
     let tolerance = words::small(exercise.tolerance(exercise.timesteps(1), 1.0));
-    let by = format!("by up to {} (rounding explains about {tolerance} a launch where |u| is 1)", words::small(cells.largest));
+    let by = format!(
+        "by up to {} (rounding explains about {tolerance} a launch where |u| is 1)",
+        words::small(cells.largest)
+    );
     let size = match cells.not_finite {
         0 => by,
         bad if bad == cells.count => "NaN or infinite".to_owned(),

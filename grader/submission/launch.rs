@@ -122,7 +122,7 @@ pub fn find_launch(program: &Arc<Program>, kernel: &Kernel) -> Result<Launch, La
     let sites = Sites::of(program);
     let stated = of_kernel(program, &sites, &kernel.call);
     let ready = ready(&sites, &stated);
-    let Some(first) = ready.first() else { return Ok(by_default()) };
+    let Some(first) = ready.first() else { return unfollowed(program, kernel).map_or_else(|| Ok(by_default()), Err) };
     agree(&sites, &ready)?;
     Ok(Launch {
         source: LaunchSource::LaunchStatement,
@@ -146,6 +146,40 @@ fn directed(directive: Directive) -> Launch {
 fn by_default() -> Launch {
     let rule = Rule::Tiles { block: DEFAULT_BLOCK, tile: DEFAULT_TILE, shared: 0 };
     Launch { source: LaunchSource::Default, line: None, expression: None, rule }
+}
+
+/// A launch statement of the text that no way of the program leads to, and that may be the kernel's: its callee is no
+/// other kernel of the file. The default launch must not stand in for it silently.
+fn unfollowed(program: &Program, kernel: &Kernel) -> Option<LaunchFault> {
+    let tokens = &program.text.tokens;
+    let own = kernel.name.rsplit("::").next().unwrap_or_default();
+    let other =
+        |name: &str| name != own && program.functions.iter().any(|function| function.global && &*function.name == name);
+    let at =
+        (0..tokens.len()).find(|&at| tokens[at].is("<<<") && callee(program, at).is_none_or(|name| !other(name)))?;
+    let line = tokens[at].line;
+    let spelt = tokens[at + 1..].iter().take_while(|token| !token.is(">>>")).take(MOST_SPELT);
+    Some(LaunchFault::CannotEvaluate {
+        line,
+        expression: spelt.map(|token| &*token.text).collect::<Vec<_>>().join(" "),
+        what: "<<<".to_owned(),
+        what_line: line,
+        why: "stands where the grader cannot follow the program to it".to_owned(),
+        settles: settling(None),
+    })
+}
+
+/// Tokens shown of a launch that is not followed.
+const MOST_SPELT: usize = 40;
+
+/// The name in front of a launch's `<<<`, template arguments left out.
+fn callee(program: &Program, launch: usize) -> Option<&str> {
+    let tokens = &program.text.tokens;
+    let mut at = launch.checked_sub(1)?;
+    if tokens[at].is(">") {
+        at = (0..at).rev().take(MOST_SPELT).find(|&open| tokens[open].is("<"))?.checked_sub(1)?;
+    }
+    tokens[at].is_identifier().then_some(&*tokens[at].text)
 }
 
 /// The ways to launches of the kernel.
