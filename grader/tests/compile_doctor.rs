@@ -24,8 +24,8 @@ fn what_is_missing_decides_what_can_be_done() {
 fn findings_are_plain_lines_with_their_effect_below() {
     assert_eq!(
         render(&findings(State::Missing, State::Found), false),
-        "[ok]   nvcc 13.0.88 on PATH: /x/nvcc\n\
-         [none] host compiler no g++ was found on PATH\n         nothing can be compiled\n\
+        "[ok]   nvcc             13.0.88 on PATH: /x/nvcc\n\
+         [none] host compiler    no g++ was found on PATH\n                        nothing can be compiled\n\
          This machine can neither check nor grade.\n"
     );
     assert!(render(&findings(State::Found, State::Found), true).contains("\u{1b}[32m[ok]"));
