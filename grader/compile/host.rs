@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
-use super::diagnostics::SOURCE_NAME;
+use super::diagnostics::{SOURCE_NAME, pattern};
 use super::landlock;
 use super::nvcc::{Build, Outcome, judge};
 use super::process::{Limits, Tool};
@@ -290,11 +290,7 @@ fn build_checked(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Buil
 
 /// Leaves a gap behind each object of the thread-local sections.
 fn with_red_zones(assembly: &str) -> String {
-    static OBJECT: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::expect_used, reason = "the pattern is a constant")]
-        let pattern = Regex::new(r"(?m)^\t\.zero\t\d+\n").expect("a valid pattern");
-        pattern
-    });
+    static OBJECT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\t\.zero\t\d+\n"));
     let mut out = String::with_capacity(assembly.len());
     for section in assembly.split_inclusive("\t.section\t") {
         if section.starts_with(".tbss") {
