@@ -3,6 +3,7 @@
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
 //! CUDA and turns it into PTX and cubins, [`diagnostics`] reads what compilers say, [`process`] runs them.
 
+mod declarations;
 pub mod diagnostics;
 pub mod fetch;
 pub mod host;
@@ -12,4 +13,5 @@ mod output;
 pub mod process;
 mod rewrite;
 pub mod scratch;
+pub mod thread_loops;
 pub mod toolkit;

@@ -38,6 +38,9 @@ pub struct Trial {
     pub keep: Vec<u32>,
     /// A cell (row, column) whose last writer in the last launch is wanted; needs [`Watch::Full`].
     pub writer_of: Option<(usize, usize)>,
+    /// Whether an engine may take a shorter way than the kernel as it is written (see [`cpu`]) once a launch that way gave
+    /// the same bits. A failure is judged by runs without.
+    pub shortcuts: bool,
 }
 
 /// What a trial showed.
@@ -51,6 +54,8 @@ pub struct Observation {
     pub hazards: Vec<Hazard>,
     /// The first launch that changed its input grid, and the cell in row-major order where it did.
     pub input_changed: Option<InputChange>,
+    /// Whether launches were made by a shortcut.
+    pub shortcut: bool,
     /// The thread that last wrote the cell asked for.
     pub writer: Option<Actor>,
     /// What ended the run before its last launch.

@@ -58,6 +58,8 @@ pub struct Case<'a> {
     step: Step,
     /// The submission's kept grids of the planned trial.
     kept: Vec<(u32, Arc<Grid>)>,
+    /// Whether a run took a shortcut of the engine's.
+    shortcut: bool,
     outcome: Outcome,
 }
 
@@ -65,7 +67,14 @@ impl<'a> Case<'a> {
     /// A case with nothing run yet. Draws the trial's initial grid.
     pub fn new(exercise: &'a Exercise, planned: Planned) -> Self {
         let trial = planned.trial();
-        Self { exercise, trial, step: Step::Submission, kept: Vec::new(), outcome: Outcome::new(planned) }
+        Self {
+            exercise,
+            trial,
+            step: Step::Submission,
+            kept: Vec::new(),
+            shortcut: false,
+            outcome: Outcome::new(planned),
+        }
     }
 
     /// The run to make next; `None` when the case is closed.
@@ -87,7 +96,8 @@ impl<'a> Case<'a> {
                 let keep = bracket.keep();
                 let launches = keep.last().copied().unwrap_or(1);
                 let initial = bracket.initial(&self.trial.initial);
-                let trial = Trial { initial, launches, keep, watch: Watch::Fast, ..self.trial.clone() };
+                let trial =
+                    Trial { initial, launches, keep, watch: Watch::Fast, shortcuts: false, ..self.trial.clone() };
                 Some(Request { program: Program::Submission, trial, fresh: true })
             }
             Step::NarrowReference(bracket, _) => {
@@ -114,6 +124,7 @@ impl<'a> Case<'a> {
     /// Errors when the engine broke its word (a grid missing or of another size) or the reference did not run to its end:
     /// neither is the submission's doing.
     pub fn fold(&mut self, seen: Observation) -> anyhow::Result<()> {
+        self.shortcut |= seen.shortcut;
         self.step = match std::mem::replace(&mut self.step, Step::Done) {
             Step::Submission => self.fold_submission(seen)?,
             Step::Reference => self.fold_reference(&seen)?,
@@ -162,6 +173,9 @@ impl<'a> Case<'a> {
         if bracket.wrong.is_none() {
             return Ok(self.spot_after(None));
         }
+        if self.shortcut {
+            return Ok(self.without_shortcuts());
+        }
         Ok(self.place(bracket))
     }
 
@@ -179,6 +193,9 @@ impl<'a> Case<'a> {
         let grid = self.kept_grid(launch).context("a spot's grid was not kept")?;
         let difference = self.compare(self.reference_grid(seen, 1)?, grid, 1)?;
         let Some(cell) = difference.first() else { return Ok(self.spot_after(Some(at))) };
+        if self.shortcut {
+            return Ok(self.without_shortcuts());
+        }
         let mut bracket = Bracket::new(self.trial.initial.clone());
         if let Some(before) = at.checked_sub(1).map(|before| spots[before])
             && let Some(grid) = self.kept_grid(before)
@@ -188,6 +205,15 @@ impl<'a> Case<'a> {
         bracket.set_wrong(launch, cell, grid.clone());
         self.outcome.note(launch, &difference);
         Ok(self.place(bracket))
+    }
+
+    /// Starts anew without the engine's shortcuts: only such a run is ground for a failure.
+    fn without_shortcuts(&mut self) -> Step {
+        self.trial.shortcuts = false;
+        self.shortcut = false;
+        self.kept.clear();
+        self.outcome = Outcome::new(self.outcome.planned.clone());
+        Step::Submission
     }
 
     fn fold_narrow_submission(&mut self, bracket: Bracket, seen: Observation) -> Step {
@@ -280,6 +306,7 @@ impl<'a> Case<'a> {
             watch: Watch::Fast,
             keep,
             writer_of: None,
+            shortcuts: self.trial.shortcuts,
         };
         Request { program: Program::Reference, trial, fresh: false }
     }

@@ -76,6 +76,7 @@ impl Planned {
             watch: self.watch,
             keep: self.keep.clone(),
             writer_of: None,
+            shortcuts: true,
         }
     }
 }

@@ -42,7 +42,7 @@ fn built(source: &str, kernel: &str) -> Built {
 
 fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
     let initial = Arc::new(Grid::initial(n, 7));
-    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writer_of: None }
+    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writer_of: None, shortcuts: true }
 }
 
 fn run(built: &mut Built, trial: &Trial) -> Observation {

@@ -106,6 +106,13 @@ void hg_atomic(const void* address, size_t bytes);
 unsigned long long hg_clock();
 }
 
+// What a thread keeps of one local from a barrier interval to the next, when intervals run as loops (thread_loops.rs).
+template <int Local, class T>
+inline T* hg_kept() {
+    static __thread T kept[1024];
+    return kept;
+}
+
 // The dynamic shared array (hooks.inc); rewrite.rs makes every declaration of one a view of it.
 extern "C" __thread char hg_dynamic_shared[233472];
 

@@ -154,7 +154,7 @@ extern "C" fn active_mask() -> u32 {
 extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, code: usize) {
     touch(from as usize, bytes.saturating_sub(zero_fill), code, TouchKind::Read);
     // SAFETY: as in `touch`.
-    unsafe { (*lane::current()).copies().issue(to, from, bytes, zero_fill, code) };
+    unsafe { (&mut *lane::current()).copies().issue(to, from, bytes, zero_fill, code) };
 }
 
 extern "C" fn async_commit() {

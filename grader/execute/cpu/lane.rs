@@ -69,6 +69,8 @@ pub enum BlockEnd {
     Done,
     /// No thread could go on.
     Deadlock,
+    /// As loops over its threads it cannot run: a thread has to wait for others, or to say which one it is.
+    NeedsCoroutines,
     /// A thread trapped, or used what this engine cannot run; the lane holds the fault.
     Stopped,
 }
@@ -94,6 +96,8 @@ pub struct Lane {
     pub fault: Option<RawFault>,
     pub variables: LaneVariables,
     kernel: KernelFn,
+    /// What runs a whole block in this launch, if not coroutines.
+    loops: Option<KernelFn>,
     pub arguments: Arguments,
     geometry: Geometry,
     pub block: [u32; 3],
@@ -130,6 +134,7 @@ impl Lane {
             fault: None,
             variables,
             kernel,
+            loops: None,
             arguments: Arguments { input: ptr::null(), output: ptr::null_mut(), n: 0, r: 0.0 },
             geometry: Geometry { grid: [0; 3], block: [0; 3], shared: 0 },
             block: [0; 3],
@@ -142,7 +147,8 @@ impl Lane {
     }
 
     /// Gets ready for blocks of this shape.
-    pub fn begin_launch(&mut self, geometry: Geometry, arguments: Arguments, grids: GridMap) {
+    pub fn begin_launch(&mut self, geometry: Geometry, arguments: Arguments, grids: GridMap, loops: Option<KernelFn>) {
+        self.loops = loops;
         self.geometry = geometry;
         self.arguments = arguments;
         self.standing =
@@ -161,7 +167,10 @@ impl Lane {
         self.block = block;
         self.standing.block = self.block_number();
         self.variables.set_block(block);
-        self.variables.poison_shared(self.geometry.shared);
+        self.variables.poison_shared(self.geometry.shared, self.loops.is_some());
+        if self.loops.is_some() {
+            return self.run_loops();
+        }
         self.barrier.arrived = 0;
         self.barrier.first = None;
         self.barrier.reduced = [REDUCE_START; 2];
@@ -184,6 +193,32 @@ impl Lane {
         self.end
     }
 
+    /// Runs one block as loops over its threads, on a coroutine's stack, which it can be abandoned on.
+    fn run_loops(&mut self) -> BlockEnd {
+        self.end = BlockEnd::Done;
+        let (stack, top) = self.stacks.take();
+        self.started = 1;
+        // SAFETY: as in `run_block`.
+        unsafe { switch::switch(&raw mut self.scheduler, switch::prepare(top, loops_main)) };
+        self.started = 0;
+        self.stacks.give(stack);
+        self.end
+    }
+
+    /// Gives up a block that runs as loops; goes on where it runs as coroutines.
+    ///
+    /// # Safety
+    /// Called on a coroutine's stack.
+    #[inline(always)]
+    unsafe fn needs_coroutines(lane: *mut Self) {
+        // SAFETY: see `stop`.
+        unsafe {
+            if (*lane).loops.is_some() {
+                Self::stop(lane, BlockEnd::NeedsCoroutines);
+            }
+        }
+    }
+
     pub fn actor(&self) -> Actor {
         self.actor_of(self.standing.thread)
     }
@@ -204,7 +239,12 @@ impl Lane {
     }
 
     /// The running thread's asynchronous copies.
-    pub fn copies(&mut self) -> &mut Copies {
+    ///
+    /// # Safety
+    /// Called on a coroutine's stack.
+    pub unsafe fn copies(&mut self) -> &mut Copies {
+        // SAFETY: the caller's word.
+        unsafe { Self::needs_coroutines(self) };
         self.copies_used = true;
         self.copies.resize_with(MAX_THREADS, Copies::default);
         &mut self.copies[self.standing.thread]
@@ -313,6 +353,7 @@ impl Lane {
     pub unsafe fn arrive(lane: *mut Self, line: u32) {
         // SAFETY: one OS thread owns the lane; references end before the switch inside `wait`.
         unsafe {
+            Self::needs_coroutines(lane);
             let this = &mut *lane;
             let phase = this.barrier.phase;
             if this.checker.watch == Watch::Full {
@@ -333,6 +374,7 @@ impl Lane {
     pub unsafe fn reduce(lane: *mut Self, line: u32, operation: usize, value: i32) -> i32 {
         // SAFETY: as for `arrive`.
         unsafe {
+            Self::needs_coroutines(lane);
             let set = (*lane).barrier.phase as usize & 1;
             let reduced = &mut (&mut (*lane).barrier.reduced)[set];
             reduced[0] += i32::from(value != 0);
@@ -377,6 +419,7 @@ impl Lane {
     pub unsafe fn exchange(lane: *mut Self, mask: u32, value: u64) -> *const u64 {
         // SAFETY: as for `arrive`.
         unsafe {
+            Self::needs_coroutines(lane);
             let this = &mut *lane;
             let (warp, lane_bit) = (this.standing.thread / 32, this.standing.thread % 32);
             let existing = this.existing_mask(warp);
@@ -396,7 +439,12 @@ impl Lane {
     }
 
     /// Lanes of the running thread's warp that have not returned.
-    pub fn active_mask(&self) -> u32 {
+    ///
+    /// # Safety
+    /// Called on a coroutine's stack.
+    pub unsafe fn active_mask(&mut self) -> u32 {
+        // SAFETY: the caller's word.
+        unsafe { Self::needs_coroutines(self) };
         let warp = self.standing.thread / 32;
         self.existing_mask(warp) & !self.warps[warp].returned()
     }
@@ -453,6 +501,19 @@ unsafe extern "C" fn thread_main() -> ! {
     }
 }
 
+/// Where a block as loops starts.
+unsafe extern "C" fn loops_main() -> ! {
+    let lane = current();
+    // SAFETY: as in `thread_main`.
+    unsafe {
+        let Arguments { input, output, n, r } = (*lane).arguments;
+        if let Some(block) = (*lane).loops {
+            block(input, output, n, r);
+        }
+        Lane::stop(lane, BlockEnd::Done)
+    }
+}
+
 /// Ends the block with a fault of the running thread.
 ///
 /// # Safety
@@ -460,6 +521,7 @@ unsafe extern "C" fn thread_main() -> ! {
 pub unsafe fn fail(lane: *mut Lane, fault: RawFault) -> ! {
     // SAFETY: see `Lane::stop`.
     unsafe {
+        Lane::needs_coroutines(lane);
         (*lane).fault = Some(fault);
         Lane::stop(lane, BlockEnd::Stopped)
     }

@@ -7,9 +7,11 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::abi::KernelFn;
 use super::arena::{Arena, Buffer, GridMap};
 use super::checker::Checker;
 use super::lane::{Arguments, BlockEnd, Lane};
+use super::loops::Loops;
 use super::message::Run;
 use super::object::{LoadedObject, ObjectMap};
 use super::raw::{RawFault, RawHazard, RawObservation};
@@ -29,6 +31,8 @@ struct Shared {
     finish: Barrier,
     next_block: AtomicU64,
     stop: AtomicBool,
+    /// A block could not run as loops; nothing else is wrong.
+    needs_coroutines: AtomicBool,
     quit: AtomicBool,
     plan: Mutex<Plan>,
     fault: Mutex<Option<RawFault>>,
@@ -41,6 +45,8 @@ struct Plan {
     launch: u32,
     arguments: Arguments,
     grids: GridMap,
+    /// What runs a whole block, if not coroutines.
+    loops: Option<KernelFn>,
 }
 
 // SAFETY: the pointers in a plan lead to the arena, which outlives the trial and is meant to be shared.
@@ -67,7 +73,8 @@ pub fn run_trial(
             let body = move || other_lane(object, &map, run, shared);
             std::thread::Builder::new().stack_size(LANE_STACK).spawn_scoped(scope, body)?;
         }
-        let result = launches(&mut lane, &shared, arena, run, &mut on_launch, &mut on_grid);
+        let mut pace = Pace { lane: &mut lane, shared: &shared, arena, run, object };
+        let result = launches(&mut pace, &mut on_launch, &mut on_grid);
         shared.quit.store(true, Ordering::Release);
         shared.start.wait();
         result
@@ -82,8 +89,9 @@ impl Shared {
             finish: Barrier::new(lanes),
             next_block: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            needs_coroutines: AtomicBool::new(false),
             quit: AtomicBool::new(false),
-            plan: Mutex::new(Plan { launch: 0, arguments, grids: GridMap { input: Buffer::A, bytes: 0 } }),
+            plan: Mutex::new(Plan { launch: 0, arguments, grids: GridMap { input: Buffer::A, bytes: 0 }, loops: None }),
             fault: Mutex::new(None),
             bytes_read: AtomicU64::new(0),
         }
@@ -121,21 +129,30 @@ fn other_lane(object: &LoadedObject, map: &Arc<ObjectMap>, run: &Run, shared: &S
     }
 }
 
+/// What makes the launches of one trial.
+pub(super) struct Pace<'a> {
+    lane: &'a mut Lane,
+    shared: &'a Shared,
+    pub arena: &'a mut Arena,
+    pub run: &'a Run,
+    pub object: &'a LoadedObject,
+}
+
 fn launches(
-    lane: &mut Lane,
-    shared: &Shared,
-    arena: &mut Arena,
-    run: &Run,
+    pace: &mut Pace,
     on_launch: &mut impl FnMut(u32) -> Result<()>,
     on_grid: &mut impl FnMut(u32, &[f32]) -> Result<()>,
 ) -> Result<RawObservation> {
     let mut seen = RawObservation::default();
     let mut input = Buffer::A;
+    let run = pace.run;
+    let mut loops = Loops::new(pace);
     for launch in 1..=run.launches {
         on_launch(launch)?;
-        let before = (launch <= INPUT_COMPARED).then(|| arena.cells(input).to_vec());
+        let before = (launch <= INPUT_COMPARED).then(|| pace.arena.cells(input).to_vec());
         let (wall, cpu) = (Instant::now(), cpu_seconds());
-        launch_once(lane, shared, arena, run, launch, input);
+        loops.launch(pace, launch, input);
+        let Pace { lane, shared, arena, .. } = &mut *pace;
         seen.wall_seconds += wall.elapsed().as_secs_f64();
         seen.cpu_seconds += cpu_seconds() - cpu;
         if run.watch != Watch::Fast {
@@ -163,33 +180,52 @@ fn launches(
         }
         input = output;
     }
+    seen.loops = loops.used();
     Ok(seen)
 }
 
-/// One launch on all lanes; returns when every block has run or one could not go on.
-fn launch_once(lane: &mut Lane, shared: &Shared, arena: &Arena, run: &Run, launch: u32, input: Buffer) {
-    let plan = Plan {
-        launch,
-        arguments: Arguments {
-            input: arena.address(input) as *const f32,
-            output: arena.address(input.other()) as *mut f32,
-            n: run.n as i32,
-            r: run.r,
-        },
-        grids: GridMap { input, bytes: run.n * run.n * 4 },
-    };
-    *shared.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = plan;
-    shared.next_block.store(0, Ordering::Relaxed);
-    shared.start.wait();
-    work(lane, run, shared);
-    shared.finish.wait();
+impl Pace<'_> {
+    /// One launch on all lanes, by coroutines or by what runs a whole block; returns when every block has run or one could
+    /// not go on.
+    pub fn launch(&mut self, launch: u32, input: Buffer, loops: Option<KernelFn>) {
+        let plan = Plan {
+            launch,
+            arguments: Arguments {
+                input: self.arena.address(input) as *const f32,
+                output: self.arena.address(input.other()) as *mut f32,
+                n: self.run.n as i32,
+                r: self.run.r,
+            },
+            grids: GridMap { input, bytes: self.run.n * self.run.n * 4 },
+            loops,
+        };
+        *self.shared.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = plan;
+        self.shared.next_block.store(0, Ordering::Relaxed);
+        self.shared.start.wait();
+        work(self.lane, self.run, self.shared);
+        self.shared.finish.wait();
+    }
+
+    /// Whether the last launch ran to its end.
+    pub fn went_well(&self) -> bool {
+        !self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether the last launch only could not run as loops. Forgets it, so that it can be made by coroutines.
+    pub fn take_needs_coroutines(&mut self) -> bool {
+        let needs = self.shared.needs_coroutines.swap(false, Ordering::Relaxed);
+        if needs {
+            self.shared.stop.store(false, Ordering::Relaxed);
+        }
+        needs
+    }
 }
 
 /// A lane's share of the launch: takes blocks until none is left.
 fn work(lane: &mut Lane, run: &Run, shared: &Shared) {
     let plan = shared.plan();
     lane.checker.begin_launch(plan.launch, run.geometry.block, run.geometry.grid);
-    lane.begin_launch(run.geometry, plan.arguments, plan.grids);
+    lane.begin_launch(run.geometry, plan.arguments, plan.grids, plan.loops);
     let [x, y, z] = run.geometry.grid.map(u64::from);
     let blocks = x * y * z;
     while !shared.stop.load(Ordering::Relaxed) {
@@ -200,6 +236,11 @@ fn work(lane: &mut Lane, run: &Run, shared: &Shared) {
         for block in first..(first + CHUNK).min(blocks) {
             let index = [block % x, block / x % y, block / (x * y)].map(|part| part as u32);
             let end = lane.run_block(index);
+            if end == BlockEnd::NeedsCoroutines {
+                shared.needs_coroutines.store(true, Ordering::Relaxed);
+                shared.stop.store(true, Ordering::Relaxed);
+                return;
+            }
             if end != BlockEnd::Done {
                 stop(lane, shared, end);
                 return;
@@ -220,7 +261,7 @@ fn stop(lane: &mut Lane, shared: &Shared, end: BlockEnd) {
 }
 
 /// The output's interior starts as NaN, so that a cell nobody writes shows; its ring is part of the contract.
-fn poison_interior(cells: &mut [f32], n: usize) {
+pub(super) fn poison_interior(cells: &mut [f32], n: usize) {
     for row in 1..n.saturating_sub(1) {
         cells[row * n + 1..row * n + n - 1].fill(f32::NAN);
     }

@@ -28,6 +28,8 @@ pub struct Run {
     pub keep: Vec<u32>,
     pub writer_of: Option<(usize, usize)>,
     pub geometry: Geometry,
+    /// Whether blocks may run as loops over their threads.
+    pub loops: bool,
     /// OS threads to share the blocks.
     pub lanes: usize,
 }

@@ -13,6 +13,7 @@ pub mod engine;
 mod hooks;
 mod lane;
 mod launch;
+mod loops;
 mod message;
 mod object;
 mod process;

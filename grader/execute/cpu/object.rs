@@ -9,6 +9,7 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, Sy
 use serde::{Deserialize, Serialize};
 
 use super::abi::{KernelFn, SLOTS};
+use crate::compile::thread_loops;
 
 /// A variable in shared memory, by its place in the thread-local segment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -97,7 +98,7 @@ impl ObjectMap {
         match symbol.kind() {
             SymbolKind::Tls => self.shared.push(SharedSymbol {
                 dynamic: mangled == DYNAMIC,
-                hidden: mangled.starts_with(OWN_PREFIX) && mangled != DYNAMIC,
+                hidden: mangled != DYNAMIC && (mangled.starts_with(OWN_PREFIX) || function.contains(OWN_PREFIX)),
                 name: if mangled == DYNAMIC { "dynamic shared memory".to_owned() } else { name },
                 function,
                 offset: symbol.address(),
@@ -137,6 +138,9 @@ pub struct LoadedObject {
     /// Load address.
     pub base: usize,
     pub kernel: KernelFn,
+    /// A whole block as loops over its threads, where the host build found how.
+    pub block: Option<KernelFn>,
+    data: Range<usize>,
     table: *mut [usize; SLOTS],
     library: Library,
 }
@@ -145,7 +149,8 @@ pub struct LoadedObject {
 unsafe impl Sync for LoadedObject {}
 
 impl LoadedObject {
-    pub fn load(path: &Path) -> Result<Self> {
+    /// Loads the object at `path`, whose symbols are in `map`.
+    pub fn load(path: &Path, map: &ObjectMap) -> Result<Self> {
         // SAFETY: loading runs the learner's static constructors; this process exists to run the learner's code.
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.context("cannot load the compiled kernel")?;
@@ -156,6 +161,8 @@ impl LoadedObject {
                 *library.get::<*mut [usize; SLOTS]>(b"hg_table\0").context("the compiled kernel lacks hg_table")?;
             (kernel, table)
         };
+        // SAFETY: the host build gives it this type where it defines it.
+        let block = unsafe { library.get::<KernelFn>(b"hg_block\0") }.ok().map(|symbol| *symbol);
         // SAFETY: dladdr only reads; the structure is plain data.
         let base = unsafe {
             let mut info: libc::Dl_info = std::mem::zeroed();
@@ -164,7 +171,14 @@ impl LoadedObject {
             }
             info.dli_fbase as usize
         };
-        Ok(Self { base, kernel, table, library })
+        // Empty where the object has none.
+        let data = map.data.start.min(map.data.end) as usize + base..map.data.end as usize + base;
+        Ok(Self { base, kernel, block, data, table, library })
+    }
+
+    /// Addresses of its writable data, where __device__ variables live.
+    pub fn data(&self) -> Range<usize> {
+        self.data.clone()
     }
 
     /// Installs the runtime's answers; no kernel may be running.
@@ -184,6 +198,8 @@ impl LoadedObject {
         let thread = variable(b"hg_thread_idx\0")?;
         let segment = thread as usize - map.anchor as usize;
         let arrays = map.shared.iter().filter(|symbol| !symbol.hidden && !symbol.dynamic);
+        let loop_arrays = map.shared.iter().filter(|symbol| symbol.function.contains(thread_loops::PREFIX));
+        let place = |symbol: &SharedSymbol| (segment + symbol.offset as usize, symbol.bytes as usize);
         Ok(LaneVariables {
             thread,
             block: variable(b"hg_block_idx\0")?,
@@ -191,7 +207,8 @@ impl LoadedObject {
             grid_dim: variable(b"hg_grid_dim\0")?,
             segment,
             segment_bytes: map.segment_bytes as usize,
-            arrays: arrays.map(|symbol| (segment + symbol.offset as usize, symbol.bytes as usize)).collect(),
+            arrays: arrays.map(place).collect(),
+            loop_arrays: loop_arrays.map(place).collect(),
             dynamic: map.shared.iter().find(|symbol| symbol.dynamic).map_or(segment, |s| segment + s.offset as usize),
         })
     }
@@ -207,6 +224,8 @@ pub struct LaneVariables {
     segment: usize,
     segment_bytes: usize,
     arrays: Vec<(usize, usize)>,
+    /// The same arrays of the kernel as loops.
+    loop_arrays: Vec<(usize, usize)>,
     dynamic: usize,
 }
 
@@ -233,9 +252,11 @@ impl LaneVariables {
         }
     }
 
-    /// Poisons all shared arrays and the first `dynamic` bytes of the dynamic one.
-    pub fn poison_shared(&self, dynamic: u32) {
-        for (address, bytes) in self.arrays.iter().copied().chain([(self.dynamic, dynamic as usize)]) {
+    /// Poisons all shared arrays and the first `dynamic` bytes of the dynamic one. The kernel as loops has its own copies of
+    /// the arrays in the kernel; those at namespace scope it shares with the kernel.
+    pub fn poison_shared(&self, dynamic: u32, loops: bool) {
+        let own: &[_] = if loops { &self.loop_arrays } else { &[] };
+        for &(address, bytes) in self.arrays.iter().chain(own).chain(&[(self.dynamic, dynamic as usize)]) {
             // SAFETY: the arrays lie in this OS thread's segment; the dynamic one is as large as any launch may ask for.
             unsafe { std::ptr::write_bytes(address as *mut u8, POISON, bytes) };
         }

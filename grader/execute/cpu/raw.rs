@@ -45,6 +45,8 @@ pub struct RawObservation {
     /// launch, cell index, bits before, bits after
     pub input_changed: Option<(u32, usize, u32, u32)>,
     pub writer: Option<Actor>,
+    /// Whether launches ran as loops over the threads of their blocks.
+    pub loops: bool,
     pub fault: Option<RawFault>,
     pub launches_done: u32,
     pub cpu_seconds: f64,

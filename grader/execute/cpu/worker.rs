@@ -34,7 +34,7 @@ pub fn main() -> Result<()> {
     let mut loaded: Option<(LoadedObject, Arc<ObjectMap>)> = None;
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
         let result = match request {
-            Request::Load { object, map } => LoadedObject::load(&object).and_then(|object| {
+            Request::Load { object, map } => LoadedObject::load(&object, &map).and_then(|object| {
                 signals::install(replies.as_raw_fd(), object.base, &map.code)?;
                 loaded = Some((object, Arc::new(map)));
                 Ok(Reply::Ready)

@@ -1,0 +1,301 @@
+//! Declarations of locals in a kernel's text, and whether computing one again gives the same value. Pure.
+//!
+//! A reading by shape, not a C++ parser: what does not look like a plain declaration is none.
+
+use crate::submission::lexer::{Token, TokenKind};
+
+/// `const float a = 1.0f, *b = &x[0], c[4];`
+pub struct Declaration<'t> {
+    /// `const float`
+    base: &'t [Token],
+    pub declarators: Vec<Declarator<'t>>,
+}
+
+/// `*b = &x[0]`
+pub struct Declarator<'t> {
+    /// Stars, ampersands and const in front of the name.
+    prefix: &'t [Token],
+    pub name: &'t Token,
+    /// Its array bounds, brackets included.
+    bounds: &'t [Token],
+    /// Its initialiser, without `=`; empty when there is none.
+    initialiser: &'t [Token],
+}
+
+/// Words that start a statement which is no declaration.
+const NOT_TYPES: [&str; 14] = [
+    "if", "for", "while", "do", "switch", "return", "break", "continue", "goto", "case", "default", "delete", "else",
+    "new",
+];
+
+/// The declaration that a statement is, if it looks like one.
+pub fn declaration(statement: &[Token]) -> Option<Declaration<'_>> {
+    if NOT_TYPES.iter().any(|word| statement.first().is_some_and(|first| first.is(word))) {
+        return None;
+    }
+    let head = &statement[..head_length(statement)?];
+    let (name, before) = head.split_last()?;
+    let adjacent = before.last()?;
+    let follows_type = adjacent.is_identifier() || [">", "*", "&", "&&"].iter().any(|end| adjacent.is(end));
+    if !name.is_identifier() || !follows_type {
+        return None;
+    }
+    let prefix = before.iter().rev().take_while(|token| is_pointer_part(token)).count();
+    // In `const int x` the const belongs to the base; behind a star it is the declarator's.
+    let starts = before[before.len() - prefix..].iter().position(|token| !token.is("const")).unwrap_or(prefix);
+    let base_length = before.len() - prefix + starts;
+    if base_length == 0 {
+        return None;
+    }
+    let (base, rest) = statement.split_at(base_length);
+    let rest = rest.strip_suffix_semicolon()?;
+    let declarators = split_at_commas(rest).into_iter().map(declarator).collect::<Option<Vec<_>>>()?;
+    Some(Declaration { base, declarators })
+}
+
+trait Statement {
+    fn strip_suffix_semicolon(&self) -> Option<&Self>;
+}
+
+impl Statement for [Token] {
+    fn strip_suffix_semicolon(&self) -> Option<&Self> {
+        self.split_last().filter(|(last, _)| last.is(";")).map(|(_, rest)| rest)
+    }
+}
+
+fn is_pointer_part(token: &Token) -> bool {
+    ["*", "&", "&&", "const", "__restrict__", "__restrict"].iter().any(|part| token.is(part))
+}
+
+/// Tokens up to the end of the first declarator's name: a type's tokens, and one identifier.
+fn head_length(statement: &[Token]) -> Option<usize> {
+    let mut angles = 0;
+    for (at, token) in statement.iter().enumerate() {
+        match &*token.text {
+            "<" => angles += 1,
+            ">" => angles -= 1,
+            ">>" => angles -= 2,
+            "=" | "(" | "{" | "[" | ";" | "," if angles == 0 => return Some(at),
+            "*" | "&" | "&&" | "::" => {}
+            _ if token.is_identifier() || (angles > 0 && (token.kind == TokenKind::Number || token.is(","))) => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn split_at_commas(tokens: &[Token]) -> Vec<&[Token]> {
+    let mut parts = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, token) in tokens.iter().enumerate() {
+        match &*token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            "," if depth == 0 => {
+                parts.push(&tokens[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&tokens[start..]);
+    parts
+}
+
+fn declarator(tokens: &[Token]) -> Option<Declarator<'_>> {
+    let prefix = tokens.iter().take_while(|token| is_pointer_part(token)).count();
+    let name = tokens.get(prefix).filter(|token| token.is_identifier())?;
+    let rest = &tokens[prefix + 1..];
+    let mut depth = 0;
+    let bounds = rest
+        .iter()
+        .take_while(|token| {
+            let inside = depth > 0 || token.is("[");
+            depth += i32::from(token.is("[")) - i32::from(token.is("]"));
+            inside
+        })
+        .count();
+    let (bounds, initialiser) = rest.split_at(bounds);
+    let initialiser = match initialiser.first() {
+        None => initialiser,
+        Some(first) if first.is("=") => &initialiser[1..],
+        Some(first) if first.is("(") || first.is("{") => initialiser,
+        Some(_) => return None,
+    };
+    Some(Declarator { prefix: &tokens[..prefix], name, bounds, initialiser })
+}
+
+impl Declaration<'_> {
+    /// Whether the same text gives the same values after a barrier: they are computed from what cannot have changed, and
+    /// are not changed themselves anywhere in `body`. `kept` says which other locals are not computed again.
+    pub fn gives_the_same_again(&self, body: &[Token], kept: impl Fn(&str) -> bool) -> bool {
+        let is_const = self.base.iter().any(|token| token.is("const"));
+        self.declarators.iter().all(|declarator| {
+            let name = &*declarator.name.text;
+            let fixed =
+                (is_const && declarator.prefix.is_empty()) || !(is_changed(name, body) || is_handed_on(name, body));
+            fixed && declarator.bounds.is_empty() && declarator.is_pure(&kept)
+        })
+    }
+
+    /// The declaration of one of its names without an initialiser; `None` when there is no such thing.
+    pub fn uninitialised(&self, declarator: &Declarator) -> Option<String> {
+        let words = |tokens: &[Token], keep_const: bool| {
+            let kept = tokens.iter().filter(|token| keep_const || !token.is("const"));
+            kept.map(|token| &*token.text).collect::<Vec<_>>().join(" ")
+        };
+        if declarator.prefix.iter().any(|token| token.is("&") || token.is("&&")) {
+            return None;
+        }
+        let name = &declarator.name.text;
+        if self.base.iter().any(|token| token.is("auto")) {
+            let plain = declarator.prefix.is_empty() && declarator.bounds.is_empty();
+            let value = words(declarator.initialiser, true);
+            return (plain && !value.is_empty())
+                .then(|| format!("std::remove_cv_t<std::remove_reference_t<decltype({value})>> {name}"));
+        }
+        let pointer = declarator.prefix.iter().any(|token| token.is("*"));
+        let (base, prefix) = (words(self.base, pointer), words(declarator.prefix, false));
+        Some(format!("{base} {prefix} {name} {}", words(declarator.bounds, true)))
+    }
+}
+
+impl Declarator<'_> {
+    /// Whether the initialiser reads no memory and calls nothing that might.
+    fn is_pure(&self, kept: &impl Fn(&str) -> bool) -> bool {
+        let value = self.initialiser;
+        let Some(first) = value.first() else { return false };
+        // A lambda that captures by reference, or nothing: its body is not evaluated here.
+        if first.is("[") {
+            return value.get(1).is_some_and(|token| token.is("]"))
+                || (value.get(1).is_some_and(|token| token.is("&"))
+                    && value.get(2).is_some_and(|token| token.is("]")));
+        }
+        // The place of an element, not its value.
+        let place = first.is("&") || self.prefix.iter().any(|token| token.is("&"));
+        value.iter().enumerate().all(|(at, token)| {
+            let before = at.checked_sub(1).map(|before| &value[before]);
+            let operand_before = before.is_some_and(|token| {
+                token.kind != TokenKind::Punctuation || [")", "]", "}", ">"].iter().any(|end| token.is(end))
+            });
+            let called = value.get(at + 1).is_some_and(|next| next.is("("));
+            match token.kind {
+                TokenKind::Number | TokenKind::Char => true,
+                TokenKind::String => false,
+                TokenKind::Identifier => !kept(&token.text) && (!called || PURE.contains(&&*token.text)),
+                TokenKind::Punctuation => match &*token.text {
+                    "*" => operand_before,
+                    "[" | "]" => place,
+                    "->" | "=" | "++" | "--" | ";" => false,
+                    _ => true,
+                },
+            }
+        })
+    }
+}
+
+/// What may be called in an initialiser: it depends on nothing but its arguments.
+const PURE: [&str; 26] = [
+    "int",
+    "unsigned",
+    "long",
+    "short",
+    "char",
+    "bool",
+    "float",
+    "double",
+    "size_t",
+    "int32_t",
+    "uint32_t",
+    "int64_t",
+    "ptrdiff_t",
+    "sizeof",
+    "alignof",
+    "min",
+    "max",
+    "abs",
+    "dim3",
+    "make_int2",
+    "make_uint2",
+    "make_float2",
+    "fminf",
+    "fmaxf",
+    "umin",
+    "umax",
+];
+
+const ASSIGNMENTS: [&str; 13] = ["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"];
+
+/// Where `name` stands as a name of its own: not as a member of something.
+fn uses<'b>(name: &'b str, body: &'b [Token]) -> impl Iterator<Item = usize> + 'b {
+    (0..body.len()).filter(move |&at| {
+        let member = at.checked_sub(1).is_some_and(|before| body[before].is(".") || body[before].is("->"));
+        body[at].is_identifier() && &*body[at].text == name && !member
+    })
+}
+
+/// Whether `body` assigns to `name` beyond its declaration, or takes its address.
+pub fn is_assigned(name: &str, body: &[Token]) -> bool {
+    changes(name, body, |at| at)
+}
+
+/// As [`is_assigned`]; also whether it assigns to an element or a member of it.
+fn is_changed(name: &str, body: &[Token]) -> bool {
+    changes(name, body, |at| after_parts(body, at))
+}
+
+/// `skip` gives the token that must be an assignment for the one before it.
+fn changes(name: &str, body: &[Token], skip: impl Fn(usize) -> usize) -> bool {
+    uses(name, body).any(|at| {
+        let before = at.checked_sub(1).map(|before| &body[before]);
+        let declares = before
+            .is_some_and(|token| token.is_identifier() && !token.is("return") && !token.is("else") || token.is(">"));
+        let unary = |token: &Token| token.is("++") || token.is("--");
+        let element = body.get(at + 1).is_some_and(|next| next.is("["));
+        let address = !element
+            && before.is_some_and(|token| token.is("&"))
+            && at.checked_sub(2).is_none_or(|before| {
+                let token = &body[before];
+                token.kind == TokenKind::Punctuation && ![")", "]", "}"].iter().any(|end| token.is(end))
+            });
+        if before.is_some_and(unary) || address {
+            return true;
+        }
+        let assigned = body.get(skip(at + 1)).is_some_and(|next| ASSIGNMENTS.iter().any(|sign| next.is(sign)));
+        assigned && !declares && !is_declarator(body, at)
+    })
+}
+
+/// Whether the use at `at` is the name that a pointer's or reference's declaration gives: `float* p = x`.
+fn is_declarator(body: &[Token], at: usize) -> bool {
+    let star = at.checked_sub(1).is_some_and(|before| ["*", "&"].iter().any(|part| body[before].is(part)));
+    star && at.checked_sub(2).is_some_and(|before| body[before].is_identifier())
+}
+
+/// The first token behind indices and members.
+fn after_parts(body: &[Token], mut at: usize) -> usize {
+    loop {
+        match body.get(at) {
+            Some(token) if token.is("[") => {
+                let mut depth = 0;
+                let length = body[at..].iter().position(|token| {
+                    depth += i32::from(token.is("[")) - i32::from(token.is("]"));
+                    depth == 0
+                });
+                at += length.unwrap_or(body.len() - at - 1) + 1;
+            }
+            Some(token) if token.is(".") => at += 2,
+            _ => return at.min(body.len()),
+        }
+    }
+}
+
+/// Whether `name` stands alone as an argument of a call, which may take it by reference.
+fn is_handed_on(name: &str, body: &[Token]) -> bool {
+    uses(name, body).any(|at| {
+        let opens = at.checked_sub(1).is_some_and(|before| body[before].is("(") || body[before].is(","));
+        let closes = body.get(at + 1).is_some_and(|next| next.is(")") || next.is(","));
+        let cast = at.checked_sub(2).is_some_and(|before| body[before].is(">") || PURE.contains(&&*body[before].text));
+        opens && closes && !cast
+    })
+}

@@ -1,0 +1,433 @@
+//! A kernel as loops over a block's threads, one loop a barrier interval: nothing is switched and g++ sees straight code.
+//! Pure, on the text that [`super::rewrite`] made.
+//!
+//! The way is loop fission (MCUDA, Stratton et al. 2008): a kernel whose barriers stand at the top level of its body is
+//! cut there, and each piece becomes the body of a loop over the block's threads. A local that lives across a barrier is
+//! computed again where that is sure to give the same, else kept in an array, a slot a thread. What cannot be cut, or is
+//! in doubt, gives `None`: the kernel then runs as coroutines, which it always can. Nothing here has to be proved: the
+//! engine compares a launch made this way with one made by coroutines, bit by bit, before it relies on it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::declarations::{Declaration, Declarator, declaration, is_assigned};
+use super::diagnostics::SOURCE_NAME;
+use crate::submission::lexer::{Token, TokenKind, lex};
+
+/// What the names of these functions start with.
+pub const PREFIX: &str = "hg_loops_";
+/// The barrier, as cuda_runtime.h spells it.
+const BARRIER: &str = "hg_sync_threads";
+
+/// A kernel as loops.
+#[derive(Debug)]
+pub struct ThreadLoops {
+    /// The text with one more function behind the kernel's definition; lines stay where they were.
+    pub text: String,
+    /// The function, as the end of the file would call it.
+    pub call: String,
+}
+
+/// Cuts the kernel that `call` names (`ns::twoStep<32, 8>`) at its barriers; `None` when that is not sure to be right.
+pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
+    let tokens = of_heat_cu(cpp);
+    let name = kernel_name(call)?;
+    let kernel = Function::only(&tokens, &name)?;
+    if mutable_parameter(kernel) || !self_contained(&tokens, kernel) {
+        return None;
+    }
+    let body = Body::read(kernel.body)?;
+    let mut text = String::with_capacity(cpp.len() + 4096);
+    let end = kernel.body.last().or(kernel.head.last())?.span.end;
+    // Behind the closing brace, on its line.
+    let end = end + cpp[end..].find('}')? + 1;
+    text.push_str(&cpp[..end]);
+    let renamed = kernel
+        .head
+        .iter()
+        .map(|token| if token.is(&name) { format!("{PREFIX}{name}") } else { token.text.to_string() });
+    let _ = write!(text, " {} {{ {} }}", renamed.collect::<Vec<_>>().join(" "), body.loops()?);
+    text.push_str(&cpp[end..]);
+    let at = call.find(name.as_str())?;
+    Some(ThreadLoops { text, call: format!("{}{PREFIX}{}", &call[..at], &call[at..]) })
+}
+
+/// The tokens of preprocessed text that come from heat.cu itself.
+fn of_heat_cu(cpp: &str) -> Vec<Token> {
+    let mut own = false;
+    let mut tokens = Vec::new();
+    let mut numbered = false;
+    for token in lex(cpp).tokens {
+        // A line marker: `# 12 "heat.cu"`.
+        if numbered && token.directive && token.kind == TokenKind::String {
+            own = token.text.trim_matches('"') == SOURCE_NAME;
+        }
+        numbered = token.directive && token.kind == TokenKind::Number;
+        if own && !token.directive {
+            tokens.push(token);
+        }
+    }
+    tokens
+}
+
+/// `twoStep` of `ns::twoStep<32, 8>`; `None` when that spelling stands in it twice.
+fn kernel_name(call: &str) -> Option<String> {
+    let path = call.split('<').next()?;
+    let name = path.rsplit("::").next()?.trim().to_owned();
+    (!name.is_empty() && call.matches(name.as_str()).count() == 1).then_some(name)
+}
+
+/// A function's definition.
+#[derive(Clone, Copy)]
+struct Function<'t> {
+    name: &'t Token,
+    /// From `template` or the return type to the closing bracket of the parameters.
+    head: &'t [Token],
+    /// Without its braces.
+    body: &'t [Token],
+}
+
+impl<'t> Function<'t> {
+    /// All definitions in a text.
+    fn all(tokens: &'t [Token]) -> Vec<Self> {
+        (1..tokens.len()).filter_map(|at| Self::at(tokens, at)).collect()
+    }
+
+    /// The only definition of this name.
+    fn only(tokens: &'t [Token], name: &str) -> Option<Self> {
+        let mut named = Self::all(tokens).into_iter().filter(|function| function.name.is(name));
+        let first = named.next()?;
+        named.next().is_none().then_some(first)
+    }
+
+    /// The definition whose parameters open at `open`.
+    fn at(tokens: &'t [Token], open: usize) -> Option<Self> {
+        const NOT_NAMES: [&str; 6] = ["if", "for", "while", "switch", "catch", "decltype"];
+        let name = tokens.get(open.checked_sub(1)?)?;
+        if !tokens[open].is("(") || !name.is_identifier() || NOT_NAMES.contains(&&*name.text) {
+            return None;
+        }
+        let close = matching(tokens, open)?;
+        let brace = close + 1 + tokens[close + 1..].iter().position(|token| token.is("{") || !token.is_identifier())?;
+        if !tokens[brace].is("{") {
+            return None;
+        }
+        let start = tokens[..open - 1].iter().rposition(|token| ends_declaration(token)).map_or(0, |end| end + 1);
+        Some(Self { name, head: &tokens[start..=close], body: &tokens[brace + 1..matching(tokens, brace)?] })
+    }
+
+    fn parameters(&self) -> &'t [Token] {
+        let open = self.head.iter().position(|token| std::ptr::eq(token, self.name)).map_or(0, |at| at + 1);
+        &self.head[open..]
+    }
+}
+
+fn ends_declaration(token: &Token) -> bool {
+    [";", "{", "}"].iter().any(|end| token.is(end))
+}
+
+/// The bracket that closes the one at `open`.
+fn matching(tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0;
+    tokens[open..]
+        .iter()
+        .position(|token| {
+            depth += nesting(token);
+            depth == 0
+        })
+        .map(|length| open + length)
+}
+
+fn nesting(token: &Token) -> i32 {
+    match &*token.text {
+        "(" | "[" | "{" => 1,
+        ")" | "]" | "}" => -1,
+        _ => 0,
+    }
+}
+
+fn text_of(tokens: &[Token]) -> String {
+    tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ")
+}
+
+fn identifiers(tokens: &[Token]) -> impl Iterator<Item = &str> {
+    tokens.iter().filter(|token| token.is_identifier()).map(|token| &*token.text)
+}
+
+/// Whether the kernel assigns to a parameter: each thread has its own.
+fn mutable_parameter(kernel: Function) -> bool {
+    identifiers(kernel.parameters()).any(|name| is_assigned(name, kernel.body))
+}
+
+/// Whether nothing that the kernel can call needs to know which thread it runs in, or waits for others.
+fn self_contained(tokens: &[Token], kernel: Function) -> bool {
+    let functions = Function::all(tokens);
+    let mut reached: BTreeSet<&str> = identifiers(kernel.body).collect();
+    loop {
+        let called = functions.iter().filter(|f| !f.name.is(&kernel.name.text) && reached.contains(&*f.name.text));
+        let more: BTreeSet<&str> = called.flat_map(|function| identifiers(function.body)).collect();
+        let before = reached.len();
+        reached.extend(more);
+        if reached.len() == before {
+            break;
+        }
+    }
+    let called = functions.iter().filter(|f| !f.name.is(&kernel.name.text) && reached.contains(&*f.name.text));
+    let knows = |name: &str| name == "threadIdx" || (name.starts_with("hg_") && !is_view(name)) || name == "static";
+    if called.flat_map(|function| identifiers(function.body)).any(knows) {
+        return false;
+    }
+    // A lambda or a call operator that knows its thread, outside any function found here.
+    let inside = |token: &Token| {
+        functions.iter().any(|f| {
+            f.body
+                .first()
+                .zip(f.body.last())
+                .is_some_and(|(first, last)| (first.span.start..last.span.end).contains(&token.span.start))
+        })
+    };
+    !tokens.iter().any(|token| token.is("threadIdx") && !inside(token))
+}
+
+/// Names that rewrite.rs gives to views of the dynamic shared array.
+fn is_view(name: &str) -> bool {
+    name.starts_with("hg_type_of_") || name == "hg_dynamic_shared"
+}
+
+/// One statement at the top level of the kernel's body.
+struct Statement<'t> {
+    tokens: &'t [Token],
+    /// When it declares locals of a thread.
+    declaration: Option<Declaration<'t>>,
+}
+
+/// A kernel's body, cut at its barriers.
+struct Body<'t> {
+    all: &'t [Token],
+    /// Shared arrays, types and constants: the same for all threads.
+    hoisted: Vec<&'t [Token]>,
+    intervals: Vec<Vec<Statement<'t>>>,
+}
+
+impl<'t> Body<'t> {
+    fn read(tokens: &'t [Token]) -> Option<Self> {
+        let mut body = Self { all: tokens, hoisted: Vec::new(), intervals: vec![Vec::new()] };
+        let mut rest = tokens;
+        while !rest.is_empty() {
+            let (statement, after) = rest.split_at(statement_length(rest)?);
+            rest = after;
+            if statement[0].is(BARRIER) {
+                body.intervals.push(Vec::new());
+            } else if is_hoisted(statement) {
+                body.hoisted.push(statement);
+            } else if is_forbidden(statement) {
+                return None;
+            } else {
+                let declaration = declaration(statement);
+                body.intervals.last_mut()?.push(Statement { tokens: statement, declaration });
+            }
+        }
+        let (_, before) = body.intervals.split_last()?;
+        let returns = before.iter().flatten().any(|statement| has_return(statement.tokens));
+        (!returns).then_some(body)
+    }
+
+    /// The function's body.
+    fn loops(&self) -> Option<String> {
+        let keeping = Keeping::of(self);
+        let mut text = String::new();
+        for hoisted in &self.hoisted {
+            let _ = write!(text, "{} ", text_of(hoisted));
+        }
+        for (at, interval) in self.intervals.iter().enumerate() {
+            let last = at + 1 == self.intervals.len();
+            let inner = [
+                keeping.before(at)?,
+                interval.iter().map(|statement| without_returns(statement.tokens)).collect::<Vec<_>>().join(" "),
+                keeping.after(at),
+            ]
+            .join(" ");
+            let next = if last && interval.iter().any(|s| has_return(s.tokens)) { "hg_next: ;" } else { "" };
+            let _ = write!(
+                text,
+                "{{ unsigned hg_thread = 0; const unsigned hg_dx = blockDim.x, hg_dy = blockDim.y, hg_dz = blockDim.z; \
+                 for (unsigned hg_z = 0; hg_z < hg_dz; ++hg_z) for (unsigned hg_y = 0; hg_y < hg_dy; ++hg_y) \
+                 for (unsigned hg_x = 0; hg_x < hg_dx; ++hg_x, ++hg_thread) {{ \
+                 const uint3 threadIdx = {{hg_x, hg_y, hg_z}}; {{ {inner} }} {next} }} }} "
+            );
+        }
+        Some(text)
+    }
+}
+
+/// Tokens of the first statement.
+fn statement_length(tokens: &[Token]) -> Option<usize> {
+    const COMPOUND: [&str; 7] = ["if", "for", "while", "switch", "do", "else", "{"];
+    let compound = COMPOUND.iter().any(|word| tokens[0].is(word));
+    let is_do = tokens[0].is("do");
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        depth += nesting(token);
+        if depth < 0 {
+            return None;
+        }
+        let ends = depth == 0 && (token.is(";") || (token.is("}") && compound && !is_do));
+        if ends {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// Declarations that belong to the block or to the text, not to a thread.
+fn is_hoisted(statement: &[Token]) -> bool {
+    const WORDS: [&str; 8] = ["typedef", "using", "static_assert", "constexpr", "struct", "class", "enum", "union"];
+    let is_one = WORDS.iter().any(|word| statement[0].is(word));
+    let shared = statement.iter().take_while(|token| !token.is("=")).any(|token| token.is("__thread"));
+    is_one || shared || (statement[0].is("static") && statement.iter().any(|token| token.is("constexpr")))
+}
+
+/// What is not looked into: jumps, assembly, state that outlives a thread, this runtime's own functions.
+fn is_forbidden(statement: &[Token]) -> bool {
+    const WORDS: [&str; 9] =
+        ["goto", "asm", "__asm__", "__asm", "try", "throw", "static", "extern", "this_thread_block"];
+    identifiers(statement).any(|word| WORDS.contains(&word) || (word.starts_with("hg_") && !is_view(word)))
+}
+
+/// The tokens of a statement that stand in a lambda's body.
+fn in_lambda(tokens: &[Token]) -> Vec<bool> {
+    let mut inside = vec![false; tokens.len()];
+    for open in 0..tokens.len() {
+        let introduces = tokens[open].is("[")
+            && !open.checked_sub(1).is_some_and(|before| {
+                let before = &tokens[before];
+                before.is_identifier() || before.is(")") || before.is("]")
+            });
+        let Some(close) = introduces.then(|| matching(tokens, open)).flatten() else { continue };
+        let brace = tokens[close..].iter().position(|token| token.is("{")).map(|length| close + length);
+        if let Some(brace) = brace
+            && let Some(end) = matching(tokens, brace)
+        {
+            inside[brace..=end].fill(true);
+        }
+    }
+    inside
+}
+
+fn has_return(tokens: &[Token]) -> bool {
+    tokens.iter().zip(in_lambda(tokens)).any(|(token, lambda)| token.is("return") && !lambda)
+}
+
+/// The statement as a piece of a loop's body: a thread that returns goes on to the next one.
+fn without_returns(tokens: &[Token]) -> String {
+    let lambda = in_lambda(tokens);
+    let word = |(at, token): (usize, &Token)| {
+        if token.is("return") && !lambda[at] { "goto hg_next".to_owned() } else { token.text.to_string() }
+    };
+    tokens.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What becomes of locals that live across barriers.
+struct Keeping<'b, 't> {
+    body: &'b Body<'t>,
+    /// By name: the interval that declares it, the statement there, and whether it can be computed again.
+    locals: BTreeMap<&'t str, Local>,
+}
+
+#[derive(Clone, Copy)]
+struct Local {
+    interval: usize,
+    statement: usize,
+    again: bool,
+    /// Which array keeps it.
+    slot: usize,
+}
+
+impl<'b, 't> Keeping<'b, 't> {
+    fn of(body: &'b Body<'t>) -> Self {
+        let mut locals = BTreeMap::new();
+        for (interval, statements) in body.intervals.iter().enumerate() {
+            for (statement, declared) in statements.iter().enumerate() {
+                let Some(declaration) = &declared.declaration else { continue };
+                let kept = |name: &str| locals.get(name).is_some_and(|local: &Local| !local.again);
+                let again = declaration.gives_the_same_again(body.all, kept);
+                for declarator in &declaration.declarators {
+                    let slot = locals.len();
+                    locals.insert(&*declarator.name.text, Local { interval, statement, again, slot });
+                }
+            }
+        }
+        Self { body, locals }
+    }
+
+    /// Locals of earlier intervals that interval `at` uses, those that they are computed from included.
+    fn needed(&self, at: usize) -> BTreeSet<&'t str> {
+        let used = self.body.intervals[at].iter().flat_map(|statement| identifiers(statement.tokens));
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<&'t str> = used.collect();
+        while let Some(name) = open.pop() {
+            let Some((&name, local)) = self.locals.get_key_value(name).filter(|(_, local)| local.interval < at) else {
+                continue;
+            };
+            if needed.insert(name) {
+                open.extend(identifiers(self.body.intervals[local.interval][local.statement].tokens));
+            }
+        }
+        needed
+    }
+
+    /// Declares what interval `at` needs from earlier ones, in the order of the text.
+    fn before(&self, at: usize) -> Option<String> {
+        let needed = self.needed(at);
+        let mut text = String::new();
+        for (interval, statements) in self.body.intervals[..at].iter().enumerate() {
+            for (index, statement) in statements.iter().enumerate() {
+                let Some(declaration) = &statement.declaration else { continue };
+                let wanted =
+                    declaration.declarators.iter().filter(|declarator| needed.contains(&*declarator.name.text));
+                let wanted: Vec<&Declarator> = wanted.collect();
+                let Some(first) = wanted.first() else { continue };
+                let local = self.locals.get(&*first.name.text)?;
+                if (local.interval, local.statement) != (interval, index) {
+                    return None;
+                }
+                if local.again {
+                    let _ = write!(text, "{} ", text_of(statement.tokens));
+                    continue;
+                }
+                for declarator in wanted {
+                    let name = &*declarator.name.text;
+                    let slot = self.locals.get(name)?.slot;
+                    let _ = write!(
+                        text,
+                        "{}; __builtin_memcpy(&{name}, &hg_kept<{slot}, decltype({name})>()[hg_thread], sizeof {name}); ",
+                        declaration.uninitialised(declarator)?
+                    );
+                }
+            }
+        }
+        Some(text)
+    }
+
+    /// Keeps what later intervals need of the locals that interval `at` has.
+    fn after(&self, at: usize) -> String {
+        let later: BTreeSet<&str> = (at + 1..self.body.intervals.len()).flat_map(|later| self.needed(later)).collect();
+        let here = self.needed(at);
+        let mut text = String::new();
+        for (&name, local) in &self.locals {
+            let present = local.interval == at || here.contains(name);
+            if !local.again && present && later.contains(name) {
+                let slot = local.slot;
+                let _ = write!(
+                    text,
+                    "__builtin_memcpy(&hg_kept<{slot}, std::remove_cv_t<decltype({name})>>()[hg_thread], &{name}, sizeof {name}); "
+                );
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/compile_thread_loops.rs"]
+mod tests;

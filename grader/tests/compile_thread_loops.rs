@@ -1,0 +1,116 @@
+use super::*;
+
+/// heat.cu as rewrite.rs leaves it, with a line marker in front.
+fn cut(kernel: &str, call: &str) -> Option<String> {
+    let text = format!("# 1 \"heat.cu\"\n{kernel}\n# 1 \"entry_point\"\n");
+    let loops = thread_loops(&text, call)?;
+    assert_eq!(loops.text.lines().count(), text.lines().count(), "lines move");
+    assert!(loops.call.contains(PREFIX), "{}", loops.call);
+    let start = loops.text.find(PREFIX).expect("the new function");
+    Some(loops.text[start..].to_owned())
+}
+
+fn kernel(body: &str) -> Option<String> {
+    cut(&format!("void k(const float* in, float* out, int n, float r) {{ {body} }}"), "k")
+}
+
+const BARRIER: &str = "hg_sync_threads((static_cast<unsigned>(3) | static_cast<unsigned>(0) << 20));";
+
+#[test]
+fn a_kernel_is_cut_at_its_barriers() {
+    let text = kernel(&format!(
+        "static __thread __attribute__((used)) float t[8]; const int x = threadIdx.x; t[x] = in[x]; {BARRIER} out[x] = t[x];"
+    ))
+    .unwrap();
+    assert_eq!(text.matches("for ( unsigned hg_x").count() + text.matches("for (unsigned hg_x").count(), 2);
+    assert_eq!(text.matches("float t [ 8 ]").count(), 1, "{text}");
+    assert_eq!(text.matches("const int x = threadIdx . x").count(), 2, "{text}");
+    assert!(!text.contains("hg_sync_threads") && !text.contains("hg_kept"), "{text}");
+}
+
+#[test]
+fn what_may_have_changed_is_kept_and_what_cannot_is_computed_again() {
+    let kept = |declarations: &str| {
+        let text = kernel(&format!("{declarations} {BARRIER} out[0] = a;")).expect(declarations);
+        text.contains("hg_kept")
+    };
+    for again in [
+        "const int a = n - 2;",
+        "int a = min(n, 3);",
+        "const int b = n, a = b * 2;",
+        "const float* a = in + n;",
+        "auto a = [&](int i) { return in[i]; };",
+        "float& a = out[n];",
+    ] {
+        assert!(!kept(again), "{again}");
+    }
+    for kept_across in [
+        "const float a = in[0];",
+        "int a = n; a += 1;",
+        "int a = n; if (n > 3) { a = 4; }",
+        "float a;",
+        "float a[4] = {};",
+        "auto a = in[n];",
+        "int a = helper(n);",
+        "int a = n; change(a);",
+        "int b = in[0] > 1, a = b + 1;",
+        "int a = n; int* p = &a; *p = 3;",
+        "const float v = *in; const float a = v * 2;",
+    ] {
+        assert!(kept(kept_across), "{kept_across}");
+    }
+}
+
+#[test]
+fn a_return_behind_the_last_barrier_goes_on_with_the_next_thread() {
+    let text = kernel(&format!("{BARRIER} if (n < 3) return; auto f = [] {{ return 1; }}; out[0] = f();")).unwrap();
+    assert_eq!(text.matches("goto hg_next").count(), 1, "{text}");
+    assert_eq!(text.matches("return 1").count(), 1, "{text}");
+    assert!(kernel(&format!("if (n < 3) return; {BARRIER} out[0] = 1;")).is_none());
+}
+
+#[test]
+fn templates_and_namespaces_keep_their_heads() {
+    let text = cut(
+        "namespace a { template <int W, int H> void k(const float* in, float* out, int n, float r) { out[W] = in[H]; } }",
+        "a::k<32, 8>",
+    )
+    .unwrap();
+    assert!(text.starts_with("hg_loops_k ( const float * in"), "{text}");
+}
+
+#[test]
+fn what_is_in_doubt_is_left_to_coroutines() {
+    for body in [
+        format!("if (n > 2) {{ {BARRIER} }}"),
+        format!("for (int i = 0; i < 2; ++i) {{ {BARRIER} }}"),
+        format!("if (n > 2) {BARRIER} out[0] = 1;"),
+        "hg_warp_exchange(~0u, 0, 1);".to_owned(),
+        "static int calls; out[0] = ++calls;".to_owned(),
+        "goto end; end: ;".to_owned(),
+        "asm(\"\");".to_owned(),
+        format!("float& a = *pick(out); {BARRIER} a = 1;"),
+        format!("n -= 2; {BARRIER} out[n] = 1;"),
+    ] {
+        assert!(kernel(&body).is_none(), "{body}");
+    }
+}
+
+#[test]
+fn helpers_that_know_their_thread_or_wait_are_left_to_coroutines() {
+    let with = |helper: &str| {
+        cut(&format!("{helper} void k(const float* in, float* out, int n, float r) {{ out[0] = help(n); }}"), "k")
+    };
+    assert!(with("int help(int n) { return n + 1; }").is_some());
+    assert!(with("int deep(int n) { return threadIdx.x; } int help(int n) { return deep(n); }").is_none());
+    assert!(with("int help(int n) { hg_sync_threads(3); return n; }").is_none());
+    assert!(with("auto help = [](int n) { return n + threadIdx.x; };").is_none());
+    assert!(with("void other() { use(threadIdx.x); } int help(int n) { return n; }").is_some());
+}
+
+#[test]
+fn unfinished_text_is_left_alone() {
+    for text in ["void k(", "void k(int a) {", "k", "", "{{{{", "void k() { ( }"] {
+        assert!(cut(text, "k").is_none(), "{text}");
+    }
+}
