@@ -127,14 +127,16 @@ fn declarator(tokens: &[Token]) -> Option<Declarator<'_>> {
 
 impl Declaration<'_> {
     /// Whether the same text gives the same values after a barrier: they are computed from what cannot have changed, and
-    /// are not changed themselves anywhere in `body`. `kept` says which other locals are not computed again.
-    pub fn gives_the_same_again(&self, body: &[Token], kept: impl Fn(&str) -> bool) -> bool {
+    /// are not changed themselves anywhere in `body`. `may_differ` says which other locals may read otherwise.
+    pub fn gives_the_same_again(&self, body: &[Token], may_differ: impl Fn(&str) -> bool) -> bool {
         let is_const = self.base.iter().any(|token| token.is("const"));
         self.declarators.iter().all(|declarator| {
             let name = &*declarator.name.text;
-            let fixed =
-                (is_const && declarator.prefix.is_empty()) || !(is_changed(name, body) || is_handed_on(name, body));
-            fixed && declarator.bounds.is_empty() && declarator.is_pure(&kept)
+            // A reference stays bound to what it was bound to, whatever is assigned through it.
+            let fixed = declarator.is_reference()
+                || (is_const && declarator.prefix.is_empty())
+                || !(is_changed(name, body) || is_handed_on(name, body));
+            fixed && declarator.bounds.is_empty() && declarator.is_pure(&may_differ)
         })
     }
 
@@ -144,7 +146,7 @@ impl Declaration<'_> {
             let kept = tokens.iter().filter(|token| keep_const || !token.is("const"));
             kept.map(|token| &*token.text).collect::<Vec<_>>().join(" ")
         };
-        if declarator.prefix.iter().any(|token| token.is("&") || token.is("&&")) {
+        if declarator.is_reference() {
             return None;
         }
         let name = &declarator.name.text;
@@ -161,8 +163,12 @@ impl Declaration<'_> {
 }
 
 impl Declarator<'_> {
+    pub fn is_reference(&self) -> bool {
+        self.prefix.iter().any(|token| token.is("&") || token.is("&&"))
+    }
+
     /// Whether the initialiser reads no memory and calls nothing that might.
-    fn is_pure(&self, kept: &impl Fn(&str) -> bool) -> bool {
+    fn is_pure(&self, may_differ: &impl Fn(&str) -> bool) -> bool {
         let value = self.initialiser;
         let Some(first) = value.first() else { return false };
         // A lambda that captures by reference, or nothing: its body is not evaluated here.
@@ -172,7 +178,7 @@ impl Declarator<'_> {
                     && value.get(2).is_some_and(|token| token.is("]")));
         }
         // The place of an element, not its value.
-        let place = first.is("&") || self.prefix.iter().any(|token| token.is("&"));
+        let place = first.is("&") || self.is_reference();
         value.iter().enumerate().all(|(at, token)| {
             let before = at.checked_sub(1).map(|before| &value[before]);
             let operand_before = before.is_some_and(|token| {
@@ -182,7 +188,7 @@ impl Declarator<'_> {
             match token.kind {
                 TokenKind::Number | TokenKind::Char => true,
                 TokenKind::String => false,
-                TokenKind::Identifier => !kept(&token.text) && (!called || PURE.contains(&&*token.text)),
+                TokenKind::Identifier => !may_differ(&token.text) && (!called || PURE.contains(&&*token.text)),
                 TokenKind::Punctuation => match &*token.text {
                     "*" => operand_before,
                     "[" | "]" => place,
@@ -258,12 +264,18 @@ fn changes(name: &str, body: &[Token], skip: impl Fn(usize) -> usize) -> bool {
                 let token = &body[before];
                 token.kind == TokenKind::Punctuation && ![")", "]", "}"].iter().any(|end| token.is(end))
             });
-        if before.is_some_and(unary) || address {
+        if before.is_some_and(unary) || address || is_referred_to(body, at) {
             return true;
         }
         let assigned = body.get(skip(at + 1)).is_some_and(|next| ASSIGNMENTS.iter().any(|sign| next.is(sign)));
         assigned && !declares && !is_declarator(body, at)
     })
+}
+
+/// Whether the use at `at` is what a reference is bound to: `float& a = x;`
+fn is_referred_to(body: &[Token], at: usize) -> bool {
+    let whole = body.get(at + 1).is_some_and(|next| next.is(";") || next.is(","));
+    whole && at >= 3 && body[at - 1].is("=") && body[at - 2].is_identifier() && body[at - 3].is("&")
 }
 
 /// Whether the use at `at` is the name that a pointer's or reference's declaration gives: `float* p = x`.

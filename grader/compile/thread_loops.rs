@@ -33,10 +33,12 @@ pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
     let tokens = of_heat_cu(cpp);
     let name = kernel_name(call)?;
     let kernel = Function::only(&tokens, &name)?;
-    if mutable_parameter(kernel) || !self_contained(&tokens, kernel) {
+    if mutable_parameter(kernel) {
         return None;
     }
+    let index = index_wanted(&tokens, kernel)?;
     let body = Body::read(kernel.body)?;
+    let cpp = if index == Index::Global { &cpp.replacen(CONSTANT_INDEX, VARIABLE_INDEX, 1) } else { cpp };
     let mut text = String::with_capacity(cpp.len() + 4096);
     let end = kernel.body.last().or(kernel.head.last())?.span.end;
     // Behind the closing brace, on its line.
@@ -46,7 +48,7 @@ pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
         .head
         .iter()
         .map(|token| if token.is(&name) { format!("{PREFIX}{name}") } else { token.text.to_string() });
-    let _ = write!(text, " {} {{ {} }}", renamed.collect::<Vec<_>>().join(" "), body.loops()?);
+    let _ = write!(text, " {} {{ {} }}", renamed.collect::<Vec<_>>().join(" "), body.loops(index)?);
     text.push_str(&cpp[end..]);
     let at = call.find(name.as_str())?;
     Some(ThreadLoops { text, call: format!("{}{PREFIX}{}", &call[..at], &call[at..]) })
@@ -159,34 +161,45 @@ fn mutable_parameter(kernel: Function) -> bool {
     identifiers(kernel.parameters()).any(|name| is_assigned(name, kernel.body))
 }
 
-/// Whether nothing that the kernel can call needs to know which thread it runs in, or waits for others.
-fn self_contained(tokens: &[Token], kernel: Function) -> bool {
+/// Where the loops put threadIdx.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Index {
+    /// In a local: g++ sees that nothing else changes it.
+    Local,
+    /// In the variable of cuda_runtime.h, because functions that the kernel calls read it.
+    Global,
+}
+
+/// The variable as cuda_runtime.h declares it, and as it must be declared where it changes.
+const CONSTANT_INDEX: &str = "extern __thread const uint3 threadIdx";
+const VARIABLE_INDEX: &str = "extern __thread uint3 threadIdx      ";
+
+/// Where threadIdx is wanted; `None` when something that the kernel can call waits for other threads or keeps a state.
+fn index_wanted(tokens: &[Token], kernel: Function) -> Option<Index> {
     let functions = Function::all(tokens);
+    let is_other = |function: &&Function| !function.name.is(&kernel.name.text);
     let mut reached: BTreeSet<&str> = identifiers(kernel.body).collect();
     loop {
-        let called = functions.iter().filter(|f| !f.name.is(&kernel.name.text) && reached.contains(&*f.name.text));
-        let more: BTreeSet<&str> = called.flat_map(|function| identifiers(function.body)).collect();
-        let before = reached.len();
-        reached.extend(more);
-        if reached.len() == before {
+        let called = functions.iter().filter(is_other).filter(|function| reached.contains(&*function.name.text));
+        let words: BTreeSet<&str> = called.flat_map(|function| identifiers(function.body)).collect();
+        if words.iter().any(|word| *word == "static" || (word.starts_with("hg_") && !is_view(word))) {
+            return None;
+        }
+        if words.is_subset(&reached) {
             break;
         }
+        reached.extend(words);
     }
-    let called = functions.iter().filter(|f| !f.name.is(&kernel.name.text) && reached.contains(&*f.name.text));
-    let knows = |name: &str| name == "threadIdx" || (name.starts_with("hg_") && !is_view(name)) || name == "static";
-    if called.flat_map(|function| identifiers(function.body)).any(knows) {
-        return false;
-    }
-    // A lambda or a call operator that knows its thread, outside any function found here.
+    // In the kernel, in a function that it does not call, or else in what it may call: a lambda, a call operator.
     let inside = |token: &Token| {
-        functions.iter().any(|f| {
-            f.body
-                .first()
-                .zip(f.body.last())
-                .is_some_and(|(first, last)| (first.span.start..last.span.end).contains(&token.span.start))
+        functions.iter().any(|function| {
+            let apart = function.name.is(&kernel.name.text) || !reached.contains(&*function.name.text);
+            let ends = function.body.first().zip(function.body.last());
+            apart && ends.is_some_and(|(first, last)| (first.span.start..last.span.end).contains(&token.span.start))
         })
     };
-    !tokens.iter().any(|token| token.is("threadIdx") && !inside(token))
+    let known = tokens.iter().any(|token| token.is("threadIdx") && !inside(token));
+    Some(if known { Index::Global } else { Index::Local })
 }
 
 /// Names that rewrite.rs gives to views of the dynamic shared array.
@@ -233,8 +246,12 @@ impl<'t> Body<'t> {
     }
 
     /// The function's body.
-    fn loops(&self) -> Option<String> {
+    fn loops(&self, index: Index) -> Option<String> {
         let keeping = Keeping::of(self);
+        let index = match index {
+            Index::Local => "const uint3 threadIdx = {hg_x, hg_y, hg_z};",
+            Index::Global => "threadIdx = {hg_x, hg_y, hg_z};",
+        };
         let mut text = String::new();
         for hoisted in &self.hoisted {
             let _ = write!(text, "{} ", text_of(hoisted));
@@ -253,7 +270,7 @@ impl<'t> Body<'t> {
                 "{{ unsigned hg_thread = 0; const unsigned hg_dx = blockDim.x, hg_dy = blockDim.y, hg_dz = blockDim.z; \
                  for (unsigned hg_z = 0; hg_z < hg_dz; ++hg_z) for (unsigned hg_y = 0; hg_y < hg_dy; ++hg_y) \
                  for (unsigned hg_x = 0; hg_x < hg_dx; ++hg_x, ++hg_thread) {{ \
-                 const uint3 threadIdx = {{hg_x, hg_y, hg_z}}; {{ {inner} }} {next} }} }} "
+                 {index} {{ {inner} }} {next} }} }} "
             );
         }
         Some(text)
@@ -339,6 +356,7 @@ struct Local {
     interval: usize,
     statement: usize,
     again: bool,
+    reference: bool,
     /// Which array keeps it.
     slot: usize,
 }
@@ -349,11 +367,13 @@ impl<'b, 't> Keeping<'b, 't> {
         for (interval, statements) in body.intervals.iter().enumerate() {
             for (statement, declared) in statements.iter().enumerate() {
                 let Some(declaration) = &declared.declaration else { continue };
-                let kept = |name: &str| locals.get(name).is_some_and(|local: &Local| !local.again);
-                let again = declaration.gives_the_same_again(body.all, kept);
+                // What is read through a reference may change between two readings.
+                let may_differ =
+                    |name: &str| locals.get(name).is_some_and(|local: &Local| !local.again || local.reference);
+                let again = declaration.gives_the_same_again(body.all, may_differ);
                 for declarator in &declaration.declarators {
-                    let slot = locals.len();
-                    locals.insert(&*declarator.name.text, Local { interval, statement, again, slot });
+                    let (slot, reference) = (locals.len(), declarator.is_reference());
+                    locals.insert(&*declarator.name.text, Local { interval, statement, again, reference, slot });
                 }
             }
         }

@@ -56,6 +56,8 @@ fn what_may_have_changed_is_kept_and_what_cannot_is_computed_again() {
         "int b = in[0] > 1, a = b + 1;",
         "int a = n; int* p = &a; *p = 3;",
         "const float v = *in; const float a = v * 2;",
+        "int a = n; int& b = a; b += 1;",
+        "float& b = out[n]; const float a = b;",
     ] {
         assert!(kept(kept_across), "{kept_across}");
     }
@@ -96,16 +98,24 @@ fn what_is_in_doubt_is_left_to_coroutines() {
     }
 }
 
+/// A kernel that calls `help`.
+fn with(helper: &str) -> Option<String> {
+    cut(&format!("{helper} void k(const float* in, float* out, int n, float r) {{ out[0] = help(n); }}"), "k")
+}
+
 #[test]
-fn helpers_that_know_their_thread_or_wait_are_left_to_coroutines() {
-    let with = |helper: &str| {
-        cut(&format!("{helper} void k(const float* in, float* out, int n, float r) {{ out[0] = help(n); }}"), "k")
-    };
-    assert!(with("int help(int n) { return n + 1; }").is_some());
-    assert!(with("int deep(int n) { return threadIdx.x; } int help(int n) { return deep(n); }").is_none());
+fn helpers_that_know_their_thread_read_the_global_variable() {
+    let local = |helper: &str| with(helper).expect(helper).contains("const uint3 threadIdx");
+    assert!(local("int help(int n) { return n + 1; }"));
+    assert!(local("void other() { use(threadIdx.x); } int help(int n) { return n; }"));
+    assert!(!local("int deep(int n) { return threadIdx.x; } int help(int n) { return deep(n); }"));
+    assert!(!local("auto help = [](int n) { return n + threadIdx.x; };"));
+}
+
+#[test]
+fn helpers_that_wait_or_keep_a_state_are_left_to_coroutines() {
     assert!(with("int help(int n) { hg_sync_threads(3); return n; }").is_none());
-    assert!(with("auto help = [](int n) { return n + threadIdx.x; };").is_none());
-    assert!(with("void other() { use(threadIdx.x); } int help(int n) { return n; }").is_some());
+    assert!(with("int help(int n) { static int calls; return ++calls; }").is_none());
 }
 
 #[test]

@@ -76,6 +76,54 @@ fn shipped_kernels_agree_to_the_last_bit_however_they_are_watched() {
     }
 }
 
+/// Whether eight launches were made as loops over the threads, and that their grid is the one that coroutines make.
+fn runs_as_loops(source: &str, kernel: &str) -> bool {
+    let mut built = built(source, kernel);
+    let loops = trial(131, 8, Watch::Fast);
+    let coroutines = Trial { shortcuts: false, ..loops.clone() };
+    let (with, without) = (run(&mut built, &loops), run(&mut built, &coroutines));
+    // Bits, because a cell that nobody writes is NaN.
+    let bits = |seen: &Observation| seen.grids[0].1.cells().iter().map(|cell| cell.to_bits()).collect::<Vec<_>>();
+    assert_eq!((&with.fault, &without.fault), (&None, &None), "{kernel}");
+    assert!(bits(&with) == bits(&without) && !without.shortcut, "{kernel}");
+    with.shortcut
+}
+
+#[test]
+fn kernels_cut_at_their_barriers_run_as_loops_and_give_the_same_bits() {
+    let reference = read("reference/heat.cu");
+    assert!(runs_as_loops(&reference, "heatStepGlobal"));
+    assert!(runs_as_loops(&reference, "heatStepTiled"));
+    assert!(runs_as_loops(&read("fixtures/right/plain/heat.cu"), "heatTwoStep"));
+}
+
+#[test]
+fn what_loops_cannot_do_runs_as_coroutines() {
+    let step = "const int i = threadIdx.y * 32 + threadIdx.x;\n__shared__ float t[256];\nt[i] = in[i];";
+    let end = "if (blockIdx.x + blockIdx.y == 0 && i < 100) out[132 + i] = t[255 - i];";
+    let loops = |before: &str, body: &str| runs_as_loops(&kernel(before, &format!("{step}\n{body}\n{end}")), "k");
+    assert!(loops("", "__syncthreads();"));
+    // A barrier that the text of the kernel does not show.
+    assert!(!loops("#define WAIT(x) wait_here(x)\n__device__ void wait_here(int) { __syncthreads(); }", "WAIT(3);"));
+    // Launches counted in a variable: a launch made twice would count twice.
+    assert!(!loops("__device__ int launches;", "__syncthreads(); if (i == 0) atomicAdd(&launches, 1);"));
+    // Locals that live across the barrier and cannot be computed again.
+    assert!(loops(
+        "",
+        "float mine = t[i] * 2; float pair[2] = {mine, t[i]};\n__syncthreads();\nt[i] += mine + pair[1]; __syncthreads();"
+    ));
+    // A helper that asks which thread it runs in.
+    assert!(loops(
+        "__device__ int me() { return threadIdx.y * 32 + threadIdx.x; }",
+        "__syncthreads(); t[me()] += me(); __syncthreads();"
+    ));
+    // A value that another thread may change before it is used again.
+    assert!(loops(
+        "",
+        "float& next = t[(i + 1) % 256]; __syncthreads(); const float seen = next; __syncthreads(); next = seen * 2; __syncthreads();"
+    ));
+}
+
 const SIGNATURE: &str = "(const float* __restrict__ in, float* __restrict__ out, int n, float r)";
 
 /// A small kernel with this body, and lines of it before.

@@ -270,3 +270,28 @@ fn one_seed_gives_one_judgement() {
     let (one, two) = (judged(&engine()), judged(&engine()));
     assert_eq!((one.checks, one.first_mismatch), (two.checks, two.first_mismatch));
 }
+
+#[test]
+fn a_mismatch_seen_by_a_shortcut_counts_only_where_it_shows_without() {
+    let shortcut_breaks = |trial: &heat_grader::execute::Trial, seen: &mut heat_grader::execute::Observation| {
+        seen.shortcut = trial.shortcuts && trial.launches > 3;
+        if seen.shortcut {
+            let (_, grid) = seen.grids.last_mut().expect("a grid is kept");
+            *grid = with_cell(grid, 3, 5, 9.0);
+        }
+    };
+    let judgement = judged(&FakeEngine::right().touched(shortcut_breaks));
+    assert_eq!(letters(&judgement), "pppppp");
+    assert!(judgement.first_mismatch.is_none());
+
+    let wrong = |grid: &heat_grader::grid::Grid, r: f32, launch: u32| {
+        let next = two_steps(grid, r);
+        if launch >= 50 { with_cell(&next, 3, 5, 9.0) } else { next }
+    };
+    let shortcut_used = |trial: &heat_grader::execute::Trial, seen: &mut heat_grader::execute::Observation| {
+        assert!(trial.watch == Watch::Fast || trial.launches <= 3);
+        seen.shortcut = trial.shortcuts && trial.launches > 3;
+    };
+    let judgement = judged(&FakeEngine::new(wrong).touched(shortcut_used));
+    assert_eq!(judgement.first_mismatch.expect("a mismatch").launch, 51);
+}
