@@ -83,7 +83,7 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"^({NAME})\s*
 static FUNCTION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:\.(?:visible|extern|weak|common)\s*)*\.(?:entry|func)\b"));
 static STRING: LazyLock<Regex> = LazyLock::new(|| pattern(r#""(\d+)""#));
-static ALPHABET: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[\w$%.,;:{}()\[\]<>@!+\-*=|&~^?\s]*$"));
+static ALPHABET: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[\w$%.,;:{}()\[\]<>@!+\-*=|&~^? ]*$"));
 static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
     let modifiers = r"((?:\s*\.\s*\w+(?:::\w+)*)*)";
     pattern(&format!(r"^(?:@\s*(!?)\s*({NAME})\s+)?([a-z]\w*){modifiers}\s*([^;]*);$"))
@@ -102,16 +102,20 @@ pub fn pieces(ptx: &str) -> Result<Vec<Piece>, NotCountable> {
         strings.push(found[0].trim_matches('"').to_owned());
         format!("\"{}\"", strings.len() - 1)
     });
-    let mut reader = Reader { rest: bare.trim_start(), depth: 0, lines: Lines::default(), strings, pieces: Vec::new() };
+    let mut reader =
+        Reader { rest: bare.trim_ascii_start(), depth: 0, lines: Lines::default(), strings, pieces: Vec::new() };
     reader.find_files(&bare);
     while !reader.rest.is_empty() {
         reader.read()?;
-        reader.rest = reader.rest.trim_start();
+        reader.rest = reader.rest.trim_ascii_start();
     }
     if reader.depth != 0 {
         return Err(NotCountable::hiding("inline PTX with a brace that is never closed", reader.lines.line));
     }
-    Ok(reader.pieces)
+    match reader.pieces.iter().find(|piece| !piece.text.is_ascii()) {
+        Some(piece) => Err(NotCountable::hiding("inline PTX with characters that PTX does not use", piece.line)),
+        None => Ok(reader.pieces),
+    }
 }
 
 /// Operands by their commas, those inside brackets and braces left alone.
@@ -191,7 +195,7 @@ impl Reader<'_> {
         let text = spaced(text);
         self.rest = rest;
         let plain = STRING.replace_all(&text, "");
-        if !ALPHABET.is_match(&plain) {
+        if !plain.is_ascii() || !ALPHABET.is_match(&plain) {
             let what = if text.contains('#') { "a preprocessor line" } else { "characters that PTX does not use" };
             return Err(NotCountable::hiding(format!("inline PTX with {what}"), self.lines.line));
         }
@@ -272,7 +276,7 @@ fn end_of_statement(text: &str) -> Option<usize> {
 }
 
 fn spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Follows `.loc` to the line of heat.cu.
