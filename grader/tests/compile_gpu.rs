@@ -98,16 +98,17 @@ fn where_nvcc_does_not_take_the_pointer_the_name_decides_and_no_message_speaks_o
     let absent = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("absent"), LESSON_ARCH).unwrap();
     let Outcome::Compiled(cuda) = absent.outcome else { panic!() };
     assert_eq!(cuda.entry, None);
-    assert!(finish(&toolkit, &cuda).is_err());
+    assert_eq!(finish(&toolkit, &cuda).unwrap(), None);
+    let built = build(&toolkit, &gxx, &text, "absent", LESSON_ARCH).unwrap();
+    assert!(matches!(built.outcome, Outcome::Rejected(said) if said.shown[0].message.ends_with("the name absent")));
 }
 
 #[test]
 fn a_template_that_is_never_launched_is_instantiated_and_its_faults_are_placed() {
     let Some((toolkit, gxx)) = toolchain() else { return };
-    let text = format!(
-        "template <int X> __global__ void k(const float* in, float* out, int n, float r) {{\n    X::absent();\n}}\n"
-    );
-    let built = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("k<3>"), LESSON_ARCH).unwrap();
+    let text =
+        "template <int X> __global__ void k(const float* in, float* out, int n, float r) {\n    X::absent();\n}\n";
+    let built = nvcc::check_as_cuda(&toolkit, &gxx, text, Some("k<3>"), LESSON_ARCH).unwrap();
     let Outcome::Rejected(said) = &built.outcome else { panic!("{built:?}") };
     assert_eq!(said.shown[0].line, Some(2));
     assert!(!format!("{built:?}").contains("hg_"), "{built:?}");
@@ -121,7 +122,7 @@ fn asking_for_the_name_and_writing_the_text_anew_change_no_instruction() {
         let asked = nvcc::check_as_cuda(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap().outcome;
         let unasked = nvcc::check_as_cuda(&toolkit, &gxx, &source, None, LESSON_ARCH).unwrap().outcome;
         let (Outcome::Compiled(asked), Outcome::Compiled(unasked)) = (asked, unasked) else { panic!("{fixture}") };
-        let builds = finish(&toolkit, &asked).unwrap();
+        let builds = finish(&toolkit, &asked).unwrap().unwrap();
         let code = |cubin| code(cubin, &builds.entry);
         assert_eq!(code(&asked.assembled.cubin), code(&unasked.assembled.cubin), "{fixture}: asking");
         assert_eq!(code(&asked.assembled.cubin), code(&builds.plain), "{fixture}: writing anew");
