@@ -6,6 +6,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::*;
 use crate::compile::nvcc::LESSON_ARCH;
+use crate::compile::ptx::count_reads_of;
 use crate::compile::toolkit::{find_host_compiler, find_toolkit};
 use crate::selftest::Expected;
 use crate::submission::{Program, find_kernel};
@@ -189,4 +190,45 @@ fn the_copy_kernel_comes_without_the_reference() {
     assert!(steps.contains(&reference.heat_step_global) && steps.contains(&reference.heat_step_tiled), "{steps:?}");
     assert_eq!((steps.len(), kernels(&reference.counted.cubin).len()), (2, 2));
     assert!(symbols(&reference.counted.cubin).contains(&reference.counted.counter));
+}
+
+#[test]
+fn loads_made_to_be_overlooked_are_counted_and_what_cannot_be_is_placed() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let counted = |verdict: &str, name: &str| {
+        let (source, call) = fixture_kernel(verdict, name);
+        let built = nvcc::check_as_cuda(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap();
+        let Outcome::Compiled(cuda) = built.outcome else { panic!("{name}: {:?}", built.outcome) };
+        let entry = cuda.entry.unwrap();
+        count_reads_of(&cuda.ptx, &[&entry], "hg_counter").map(|text| {
+            let additions = text.lines().filter(|line| line.contains("red.global.add.u64 [%hg_counter_slot]"));
+            let seen: Vec<String> = additions.map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect();
+            seen
+        })
+    };
+    // One statement of each kind, or the same unrolled: the plain load and its double.
+    for (name, second) in [
+        ("second_load_in_odd_ptx", "4;"),
+        ("second_load_generic", "%hg_counter_bytes;"),
+        ("second_load_volatile", "4;"),
+        ("second_load_atomic", "4;"),
+        ("second_load_by_memcpy", "4;"),
+    ] {
+        let seen = counted("wrong", name).unwrap();
+        let (first, again) = (seen.iter().step_by(2), seen.iter().skip(1).step_by(2));
+        assert!(first.clone().count() == again.clone().count() && !seen.is_empty(), "{name}: {seen:?}");
+        assert!(
+            first.clone().all(|bytes| bytes == "4;") && again.clone().all(|bytes| bytes == second),
+            "{name}: {seen:?}"
+        );
+    }
+    assert!(counted("right", "constant_weights").unwrap().iter().all(|bytes| bytes == "4;"));
+    let pointer = counted("right", "load_through_pointer").unwrap_err();
+    assert_eq!(
+        (pointer.construct.as_str(), pointer.line, pointer.hides),
+        ("a call through a function pointer", Some(37), false)
+    );
+    let texture = counted("right", "texture_when_bound").unwrap_err();
+    assert!(texture.construct.starts_with("a texture read (tex.1d"), "{texture:?}");
+    assert_eq!((texture.line, texture.hides), (Some(17), false));
 }
