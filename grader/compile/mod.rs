@@ -1,15 +1,19 @@
 //! Effect 1: compilers. Yields every build that a grade needs, so that nothing loops back to it.
 //!
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
-//! CUDA and turns it into PTX and cubins, [`diagnostics`] reads what compilers say, [`process`] runs them.
+//! CUDA and turns it into PTX and cubins ([`gpu`] and [`ptx`]: with its reads
+//! counted), [`diagnostics`] reads what compilers say, [`process`] runs them.
 
 pub mod diagnostics;
 pub mod fetch;
+pub mod gpu;
 pub mod host;
 pub mod landlock;
+mod naming;
 pub mod nvcc;
 mod output;
 pub mod process;
+pub mod ptx;
 mod rewrite;
 pub mod scratch;
 pub mod toolkit;

@@ -15,6 +15,7 @@ use regex::Regex;
 
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, demangle, pattern, plain};
 use super::landlock;
+use super::naming::Naming;
 use super::process::{Finished, Limit, Limits, Tool};
 use super::scratch::scratch;
 use super::toolkit::{HostCompiler, Toolkit};
@@ -46,7 +47,7 @@ pub enum Outcome<T> {
 
 impl<T> Outcome<T> {
     /// Goes on with what was compiled; a rejection or a limit stays what it is.
-    fn and_then<U>(self, next: impl FnOnce(T) -> Result<Outcome<U>>) -> Result<Outcome<U>> {
+    pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Result<Outcome<U>>) -> Result<Outcome<U>> {
         match self {
             Self::Compiled(product) => next(product),
             Self::Rejected(said) => Ok(Outcome::Rejected(said)),
@@ -59,6 +60,8 @@ impl<T> Outcome<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cuda {
     pub ptx: String,
+    /// The mangled name of the kernel that was asked for; `None` when there was none, or nvcc named none.
+    pub entry: Option<String>,
     /// The architecture compiled for: 75 is sm_75. Not the one asked for where this nvcc does not know that.
     pub arch: u32,
     pub assembled: Assembled,
@@ -97,10 +100,17 @@ pub struct Entry {
     pub params: Vec<String>,
 }
 
-/// Compiles `source` for `arch` (75 is sm_75) and assembles the PTX. An error means that the toolchain or the machine
-/// is at fault.
-pub fn check_as_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<Build<Cuda>> {
-    let build = compile_and_assemble(toolkit, gxx, source, arch)?;
+/// Compiles `source` for `arch` (75 is sm_75) and assembles the PTX. `kernel` is the C++ expression that names a kernel
+/// at the end of the text (`ns::k<32, 8>`); it is instantiated, and its mangled name found. An error means that the
+/// toolchain or the machine is at fault.
+pub fn check_as_cuda(
+    toolkit: &Toolkit,
+    gxx: &HostCompiler,
+    source: &str,
+    kernel: Option<&str>,
+    arch: u32,
+) -> Result<Build<Cuda>> {
+    let build = compile_and_assemble(toolkit, gxx, source, kernel, arch)?;
     if !matches!(build.outcome, Outcome::Compiled(_)) {
         prove(toolkit, gxx, arch)?;
     }
@@ -111,7 +121,7 @@ pub fn check_as_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: 
 /// it does not.
 pub fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
     const PROBE: &str = "__global__ void probe(const float* in, float* out, int n, float r) { out[n] = r * in[n]; }\n";
-    match compile_and_assemble(toolkit, gxx, PROBE, arch)?.outcome {
+    match compile_and_assemble(toolkit, gxx, PROBE, None, arch)?.outcome {
         Outcome::Compiled(_) => Ok(()),
         Outcome::Rejected(said) => {
             let first = said.shown.first().map_or("", |diagnostic| &diagnostic.message);
@@ -121,21 +131,41 @@ pub fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
     }
 }
 
-fn compile_and_assemble(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<Build<Cuda>> {
+fn compile_and_assemble(
+    toolkit: &Toolkit,
+    gxx: &HostCompiler,
+    source: &str,
+    kernel: Option<&str>,
+    arch: u32,
+) -> Result<Build<Cuda>> {
     let started = Instant::now();
-    let (compiled, arch) = to_ptx(toolkit, gxx, source, arch)?;
+    let (compiled, arch) = to_ptx(toolkit, gxx, source, kernel, arch)?;
     let mut warnings = compiled.warnings;
-    let outcome = compiled.outcome.and_then(|ptx| {
-        let built = assemble(toolkit, &ptx, arch)?;
+    let outcome = compiled.outcome.and_then(|Ptx { text, entry }| {
+        let built = assemble(toolkit, &text, arch, None)?;
         warnings.append(built.warnings);
-        built.outcome.and_then(|assembled| Ok(Outcome::Compiled(Cuda { ptx, arch, assembled })))
+        built.outcome.and_then(|assembled| Ok(Outcome::Compiled(Cuda { ptx: text, entry, arch, assembled })))
     })?;
     Ok(Build { outcome, warnings, wall: started.elapsed() })
 }
 
+/// What nvcc makes of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptx {
+    pub text: String,
+    /// As in [`Cuda`].
+    pub entry: Option<String>,
+}
+
 /// nvcc alone: the PTX of `source`, and the architecture it is for.
-pub fn to_ptx(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32) -> Result<(Build<String>, u32)> {
-    to_ptx_within(&Limits::default(), toolkit, gxx, source, arch)
+pub fn to_ptx(
+    toolkit: &Toolkit,
+    gxx: &HostCompiler,
+    source: &str,
+    kernel: Option<&str>,
+    arch: u32,
+) -> Result<(Build<Ptx>, u32)> {
+    to_ptx_within(&Limits::default(), toolkit, gxx, source, kernel, arch)
 }
 
 fn to_ptx_within(
@@ -143,28 +173,43 @@ fn to_ptx_within(
     toolkit: &Toolkit,
     gxx: &HostCompiler,
     source: &str,
+    kernel: Option<&str>,
     arch: u32,
-) -> Result<(Build<String>, u32)> {
+) -> Result<(Build<Ptx>, u32)> {
     let folder = scratch()?;
-    fs::write(folder.path().join(SOURCE_NAME), source).context("cannot write to the temporary folder")?;
+    let naming = kernel.map(Naming::of).transpose()?;
+    let text = naming.as_ref().map_or(source.to_owned(), |naming| naming.appended_to(source));
     let mut arch = arch;
-    let mut finished = run_nvcc(limits, toolkit, gxx, folder.path(), arch)?;
-    if finished.stderr.contains("Unsupported gpu architecture") {
+    let mut run = |text: &str| {
+        fs::write(folder.path().join(SOURCE_NAME), text).context("cannot write to the temporary folder")?;
+        let finished = run_nvcc(limits, toolkit, gxx, folder.path(), arch)?;
+        if !finished.stderr.contains("Unsupported gpu architecture") {
+            return Ok(finished);
+        }
         arch = nearest_arch(toolkit, folder.path(), arch)?;
-        finished = run_nvcc(limits, toolkit, gxx, folder.path(), arch)?;
+        run_nvcc(limits, toolkit, gxx, folder.path(), arch)
+    };
+    let mut finished = run(&text)?;
+    if naming.as_ref().is_some_and(|naming| naming.is_at_fault(&finished)) {
+        finished = run(source)?;
     }
-    let build = judge(&finished, source, folder.path(), || {
-        fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")
+    let mut build = judge(&finished, source, folder.path(), || {
+        let text = fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")?;
+        Ok(naming.as_ref().map_or(Ptx { text: text.clone(), entry: None }, |naming| naming.taken_from(&text)))
     })?;
+    if let Some(naming) = &naming {
+        build.warnings.shown.retain(|said| !said.message.contains(&naming.name));
+    }
     Ok((build, arch))
 }
 
-/// ptxas alone: assembles PTX for `arch`.
-pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32) -> Result<Build<Assembled>> {
+/// ptxas alone: assembles PTX for `arch`, with at most so many registers a thread.
+pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32, registers: Option<u32>) -> Result<Build<Assembled>> {
     let folder = scratch()?;
     fs::write(folder.path().join("heat.ptx"), ptx).context("cannot write to the temporary folder")?;
     let finished = Tool::new(&toolkit.ptxas, folder.path())
         .args(["-v".to_owned(), format!("-arch=sm_{arch}"), "heat.ptx".into(), "-o".into(), "heat.cubin".into()])
+        .args(registers.map(|most| format!("-maxrregcount={most}")))
         .confined(landlock::ruleset(&toolkit.folders(), &[folder.path().into()]))
         .run()?;
     judge(&finished, "", folder.path(), || {
@@ -176,7 +221,7 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32) -> Result<Build<Assembl
 fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
     let readable = [toolkit.folders(), gxx.folders()].concat();
     Tool::new(&toolkit.nvcc, folder)
-        .args(["-std=c++17", "-O3", "-ptx", "-allow-unsupported-compiler"])
+        .args(["-std=c++17", "-O3", "-ptx", "-lineinfo", "-allow-unsupported-compiler"])
         .arg(format!("-arch=sm_{arch}"))
         // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
         .args(["-Xcompiler", "-fno-diagnostics-show-caret"])
@@ -272,7 +317,7 @@ fn without_place(output: &str) -> Diagnostic {
     Diagnostic { severity: Severity::Error, line: None, column: None, message, source_line: None, tool: Speaker::Nvcc }
 }
 
-/// The kernels in PTX, in its order.
+/// The kernels in PTX, each once, in its order.
 pub fn entries(ptx: &str) -> Vec<Entry> {
     static ENTRY: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?"));
     static PARAM: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.param\b[^,]*?\.([busf]\d+)\b[^,\[]*(\[\d+\])?"));
@@ -287,7 +332,13 @@ pub fn entries(ptx: &str) -> Vec<Entry> {
         demangled: demangle(&found[1]),
         params: found.get(2).map_or_else(Vec::new, |list| params(list.as_str())),
     };
-    ENTRY.captures_iter(ptx).map(entry).collect()
+    let mut found: Vec<Entry> = Vec::new();
+    for entry in ENTRY.captures_iter(ptx).map(entry) {
+        if !found.iter().any(|known| known.mangled == entry.mangled) {
+            found.push(entry);
+        }
+    }
+    found
 }
 
 /// Reads `ptxas -v`.

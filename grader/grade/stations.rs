@@ -69,7 +69,7 @@ impl Stations for Machine<'_> {
             Lookup::Found(toolkit) => toolkit,
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
         };
-        let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, self.order.arch)?;
+        let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, None, self.order.arch)?;
         let warnings = build.warnings.shown.iter().map(diagnostic);
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors) = match &build.outcome {

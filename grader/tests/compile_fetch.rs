@@ -251,6 +251,6 @@ fn the_real_fetch_gives_a_compiler_that_compiles() {
     let gxx = find_host_compiler().found().unwrap();
     let source = "#include <cooperative_groups.h>\n#include <cuda_pipeline.h>\n#include <cuda/std/array>\n\
                   __global__ void k(float* a) { cooperative_groups::this_thread_block().sync(); a[0] = 1; }\n";
-    let build = check_as_cuda(&toolkit, &gxx, source, LESSON_ARCH).unwrap();
+    let build = check_as_cuda(&toolkit, &gxx, source, None, LESSON_ARCH).unwrap();
     assert!(matches!(build.outcome, Outcome::Compiled(_)), "{build:?}");
 }

@@ -13,7 +13,7 @@ fn toolchain() -> Option<(Toolkit, HostCompiler)> {
 
 fn check(source: &str) -> Option<Build<Cuda>> {
     let (toolkit, gxx) = toolchain()?;
-    Some(check_as_cuda(&toolkit, &gxx, source, LESSON_ARCH).unwrap())
+    Some(check_as_cuda(&toolkit, &gxx, source, None, LESSON_ARCH).unwrap())
 }
 
 /// The first error of a text that must be rejected.
@@ -33,7 +33,7 @@ fn limit(cpu_seconds: u64, address_space: u64, source: &str) -> Option<Limit> {
         wall: Duration::from_secs(300),
         ..Limits::default()
     };
-    match to_ptx_within(&limits, &toolkit, &gxx, source, LESSON_ARCH).unwrap().0.outcome {
+    match to_ptx_within(&limits, &toolkit, &gxx, source, None, LESSON_ARCH).unwrap().0.outcome {
         Outcome::LimitHit { limit, .. } => Some(limit),
         other => panic!("{:.500}", format!("{other:?}")),
     }
@@ -84,7 +84,7 @@ fn files_of_the_machine_do_not_leak_into_messages() {
         "#include \"../../etc/passwd\"\n",
     ] {
         let Some((toolkit, gxx)) = toolchain() else { return };
-        let build = check_as_cuda(&toolkit, &gxx, text, LESSON_ARCH).unwrap();
+        let build = check_as_cuda(&toolkit, &gxx, text, None, LESSON_ARCH).unwrap();
         assert!(matches!(build.outcome, Outcome::Rejected(_)));
         let shown = format!("{build:?}");
         assert!(!shown.contains("root") && !shown.contains("daemon") && !shown.contains("heat-grader-"), "{shown}");
@@ -118,15 +118,15 @@ fn an_endless_include_is_a_fault_of_the_text() {
 fn an_nvcc_that_compiles_nothing_is_an_error_and_not_the_learners_fault() {
     let Some((mut toolkit, gxx)) = toolchain() else { return };
     toolkit.nvcc = "/bin/false".into();
-    assert!(check_as_cuda(&toolkit, &gxx, "nonsense", LESSON_ARCH).is_err());
+    assert!(check_as_cuda(&toolkit, &gxx, "nonsense", None, LESSON_ARCH).is_err());
     toolkit.nvcc = "/nonexistent/nvcc".into();
-    assert!(check_as_cuda(&toolkit, &gxx, "nonsense", LESSON_ARCH).is_err());
+    assert!(check_as_cuda(&toolkit, &gxx, "nonsense", None, LESSON_ARCH).is_err());
 }
 
 #[test]
 fn an_architecture_that_nvcc_dropped_falls_back_to_the_next_it_knows() {
     let Some((toolkit, gxx)) = toolchain() else { return };
-    let build = check_as_cuda(&toolkit, &gxx, &TWO.replace("SIZE", "18"), 35).unwrap();
+    let build = check_as_cuda(&toolkit, &gxx, &TWO.replace("SIZE", "18"), None, 35).unwrap();
     let Outcome::Compiled(cuda) = build.outcome else { panic!("{build:?}") };
     assert!(cuda.arch > 35);
 }

@@ -1,0 +1,184 @@
+//! With the nvcc and g++ of this machine, where it has both.
+
+use std::fs;
+
+use object::{Object, ObjectSection, ObjectSymbol};
+
+use super::*;
+use crate::compile::nvcc::LESSON_ARCH;
+use crate::compile::toolkit::{find_host_compiler, find_toolkit};
+use crate::submission::{Program, find_kernel};
+
+fn toolchain() -> Option<(Toolkit, HostCompiler)> {
+    let pair = find_toolkit(true).found().zip(find_host_compiler().found());
+    if pair.is_none() {
+        eprintln!("no nvcc or no g++ here: nothing tested");
+    }
+    pair
+}
+
+fn builds(source: &str, kernel: &str, arch: u32) -> Option<GpuBuilds> {
+    let (toolkit, gxx) = toolchain()?;
+    match build(&toolkit, &gxx, source, kernel, arch).unwrap().outcome {
+        Outcome::Compiled(builds) => Some(builds),
+        other => panic!("{kernel}: {other:?}"),
+    }
+}
+
+/// Names of the global symbols of a cubin.
+fn symbols(cubin: &[u8]) -> Vec<String> {
+    let file = object::File::parse(cubin).unwrap();
+    let global = file.symbols().filter(|symbol| symbol.is_global());
+    global.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect()
+}
+
+/// Kernels of a cubin, by their sections.
+fn kernels(cubin: &[u8]) -> Vec<String> {
+    let file = object::File::parse(cubin).unwrap();
+    let names = file.sections().filter_map(|section| section.name().ok()?.strip_prefix(".text.").map(str::to_owned));
+    names.collect()
+}
+
+/// The machine code of a kernel.
+fn code(cubin: &[u8], kernel: &str) -> Vec<u8> {
+    let file = object::File::parse(cubin).unwrap();
+    file.section_by_name(&format!(".text.{kernel}")).unwrap().data().unwrap().to_vec()
+}
+
+const SIGNATURE: &str = "(const float* in, float* out, int n, float r) { out[n] = in[n + 1] * r; }";
+
+#[test]
+fn the_kernel_is_found_whatever_it_is_called() {
+    let text = format!(
+        "constexpr int kX = 4;\n\
+         namespace {{ template <int X, int Y> __global__ void hidden{SIGNATURE} }}\n\
+         namespace a {{ namespace b {{ __global__ void k{SIGNATURE} __global__ void k(const float* in, float* out) {{}} }} }}\n\
+         static __global__ void quiet{SIGNATURE}\n\
+         extern \"C\" __global__ void plain{SIGNATURE}\n\
+         template <class P> __global__ void policy{SIGNATURE}\n\
+         struct Wide {{ static constexpr int x = 32; }};\n\
+         int main() {{}}   // no newline at the end, and a splice \\"
+    );
+    let cases = [
+        ("hidden<kX, kX + 4>", "(anonymous namespace)::hidden<4, 8>"),
+        ("a::b::k", "a::b::k(float const*, float*, int, float)"),
+        ("quiet", "quiet("),
+        ("::plain", "plain"),
+        ("policy<Wide>", "policy<Wide>"),
+    ];
+    for (call, name) in cases {
+        let Some(builds) = builds(&text, call, LESSON_ARCH) else { return };
+        let demangled = crate::compile::diagnostics::demangle(&builds.entry);
+        assert!(demangled.contains(name), "{call}: {demangled}");
+        assert_eq!(kernels(&builds.plain), [builds.entry.as_str()], "no other kernel comes along");
+        assert!(symbols(&builds.plain).contains(&builds.entry), "{call} can be loaded by its name");
+        let counted = builds.counted.unwrap();
+        let visible = symbols(&counted.cubin);
+        assert!(visible.contains(&counted.counter) && visible.contains(&builds.entry), "{visible:?}");
+        assert_eq!(counted.slots, SLOTS);
+        assert!(builds.uses.registers > 0 && builds.uses.name == builds.entry);
+    }
+}
+
+#[test]
+fn where_nvcc_does_not_take_the_pointer_the_name_decides_and_no_message_speaks_of_it() {
+    // A function of two forms: which is meant is told by the parameters, unless a macro spoils the line.
+    let text = format!("#define float float_\nstruct float_ {{}};\n#undef float\n__global__ void k{SIGNATURE}\n");
+    let spoilt = format!("{text}#define __device__ spoilt\n");
+    assert_eq!(builds(&spoilt, "k", LESSON_ARCH).map(|builds| builds.entry), toolchain().map(|_| "_Z1kPKfPfif".into()));
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let broken = format!("{text}void f() {{\n");
+    let built = nvcc::check_as_cuda(&toolkit, &gxx, &broken, Some("k"), LESSON_ARCH).unwrap();
+    let Outcome::Rejected(said) = &built.outcome else { panic!("{built:?}") };
+    assert!(!format!("{built:?}").contains("hg_"), "{built:?}");
+    assert_eq!(said.shown[0].line, Some(5), "{said:?}");
+    let absent = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("absent"), LESSON_ARCH).unwrap();
+    let Outcome::Compiled(cuda) = absent.outcome else { panic!() };
+    assert_eq!(cuda.entry, None);
+    assert!(finish(&toolkit, &cuda).is_err());
+}
+
+#[test]
+fn a_template_that_is_never_launched_is_instantiated_and_its_faults_are_placed() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let text = format!(
+        "template <int X> __global__ void k(const float* in, float* out, int n, float r) {{\n    X::absent();\n}}\n"
+    );
+    let built = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("k<3>"), LESSON_ARCH).unwrap();
+    let Outcome::Rejected(said) = &built.outcome else { panic!("{built:?}") };
+    assert_eq!(said.shown[0].line, Some(2));
+    assert!(!format!("{built:?}").contains("hg_"), "{built:?}");
+}
+
+#[test]
+fn asking_for_the_name_and_writing_the_text_anew_change_no_instruction() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    for fixture in ["plain", "float4_loads", "template_tile", "inline_ptx_load", "warp_shuffles"] {
+        let (source, call) = fixture_kernel("right", fixture);
+        let asked = nvcc::check_as_cuda(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap().outcome;
+        let unasked = nvcc::check_as_cuda(&toolkit, &gxx, &source, None, LESSON_ARCH).unwrap().outcome;
+        let (Outcome::Compiled(asked), Outcome::Compiled(unasked)) = (asked, unasked) else { panic!("{fixture}") };
+        let builds = finish(&toolkit, &asked).unwrap();
+        let code = |cubin| code(cubin, &builds.entry);
+        assert_eq!(code(&asked.assembled.cubin), code(&unasked.assembled.cubin), "{fixture}: asking");
+        assert_eq!(code(&asked.assembled.cubin), code(&builds.plain), "{fixture}: writing anew");
+    }
+}
+
+fn fixture_kernel(verdict: &str, name: &str) -> (String, String) {
+    let path = format!("{}/fixtures/{verdict}/{name}/heat.cu", env!("CARGO_MANIFEST_DIR"));
+    let source = fs::read_to_string(path).unwrap();
+    let call = find_kernel(&Program::new(&source)).unwrap_or_else(|fault| panic!("{name}: {fault:?}")).call;
+    (source, call)
+}
+
+#[test]
+fn every_right_fixture_is_counted_or_refused_by_name() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let folder = format!("{}/fixtures/right", env!("CARGO_MANIFEST_DIR"));
+    for entry in fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let (source, call) = fixture_kernel("right", &name);
+        for arch in [LESSON_ARCH, 90] {
+            let built = build(&toolkit, &gxx, &source, &call, arch).unwrap();
+            let Outcome::Compiled(builds) = built.outcome else { panic!("{name}: {:?}", built.outcome) };
+            match &builds.counted {
+                Ok(counted) => assert!(symbols(&counted.cubin).contains(&counted.counter), "{name}"),
+                Err(reason) => {
+                    eprintln!("{name}: {reason:?}");
+                    assert!(
+                        fs::read_to_string(format!(
+                            "{}/fixtures/right/{name}/verdict.json",
+                            env!("CARGO_MANIFEST_DIR")
+                        ))
+                        .unwrap()
+                        .contains("ungraded"),
+                        "{name}: {reason:?}"
+                    );
+                    assert!(reason.line.is_some(), "{name}: {reason:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn counting_never_keeps_a_launch_from_starting() {
+    let loads: String = (0..56).map(|i| format!("float a{i} = in[n * {i} + threadIdx.x];\n")).collect();
+    let sums: String = (0..56).map(|i| format!("out[n * {i}] = a{i} * a{} + r;\n", 55 - i)).collect();
+    let text = format!("__global__ void k(const float* in, float* out, int n, float r) {{\n{loads}{sums}}}\n");
+    let Some(builds) = builds(&text, "k", LESSON_ARCH) else { return };
+    let limit = builds.uses.registers.next_multiple_of(8).max(64);
+    assert!(builds.counted.unwrap().kernels[0].registers <= limit, "{:?}", builds.uses);
+}
+
+#[test]
+fn the_copy_kernel_comes_without_the_reference() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let reference = build_reference(&toolkit, &gxx, LESSON_ARCH).unwrap();
+    assert_eq!(kernels(&reference.copy), [reference.copy_grid.as_str()]);
+    let steps = kernels(&reference.steps);
+    assert!(steps.contains(&reference.heat_step_global) && steps.contains(&reference.heat_step_tiled), "{steps:?}");
+    assert_eq!((steps.len(), kernels(&reference.counted.cubin).len()), (2, 2));
+    assert!(symbols(&reference.counted.cubin).contains(&reference.counted.counter));
+}
