@@ -11,7 +11,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use super::driver::{Answer, Gpu, Pinned};
 
 /// Bytes of copies kept on the GPU before they are taken to the host.
-const LOG: usize = 64 << 20;
+const LOG: usize = 16 << 20;
 /// More bytes than one slot can count in a launch.
 const MOST_A_SLOT: u64 = 1 << 44;
 
@@ -19,8 +19,8 @@ const MOST_A_SLOT: u64 = 1 << 44;
 pub struct Counter {
     at: CUdeviceptr,
     slots: usize,
-    log: CUdeviceptr,
-    host: Pinned<u64>,
+    /// The log and its copy on the host, from the first counted run on.
+    log: Option<(CUdeviceptr, Pinned<u64>)>,
     /// Copies that fit into the log, and copies in it.
     room: usize,
     logged: usize,
@@ -30,22 +30,17 @@ pub struct Counter {
 }
 
 impl Counter {
-    pub fn new(gpu: &Gpu, at: CUdeviceptr, slots: usize) -> Answer<Self> {
+    pub fn new(at: CUdeviceptr, slots: usize) -> Self {
         let room = (LOG / (slots.max(1) * 8)).clamp(1, 512);
-        Ok(Self {
-            at,
-            slots,
-            log: gpu.allocate(room * slots * 8)?,
-            host: Pinned::new(room * slots)?,
-            room,
-            logged: 0,
-            last: Vec::new(),
-            words: Vec::new(),
-        })
+        Self { at, slots, log: None, room, logged: 0, last: Vec::new(), words: Vec::new() }
     }
 
     /// Sets the counters to start values of a new run.
     pub fn begin(&mut self, gpu: &Gpu, seed: u64) -> Answer<()> {
+        if self.log.is_none() {
+            let length = self.room * self.slots;
+            self.log = Some((gpu.allocate(length * 8)?, Pinned::new(length)?));
+        }
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(1);
         self.last = (0..self.slots).map(|_| random.next_u64()).collect();
@@ -56,8 +51,9 @@ impl Counter {
 
     /// Puts a copy of the counters on the stream.
     pub fn log(&mut self, gpu: &Gpu) -> Answer<()> {
+        let Some((log, _)) = &self.log else { return Ok(()) };
         let bytes = self.slots * 8;
-        gpu.copy(self.log + (self.logged * bytes) as u64, self.at, bytes)?;
+        gpu.copy(log + (self.logged * bytes) as u64, self.at, bytes)?;
         self.logged += 1;
         Ok(())
     }
@@ -69,13 +65,14 @@ impl Counter {
 
     /// Puts a copy of the log to the host on the stream, for [`Counter::settle`].
     pub fn fetch(&mut self, gpu: &Gpu) -> Answer<()> {
-        gpu.download(&mut self.host, self.log, self.logged * self.slots)
+        let Some((log, host)) = &mut self.log else { return Ok(()) };
+        gpu.download(host, *log, self.logged * self.slots)
     }
 
     /// Adds up what was fetched, once the stream is idle.
     pub fn settle(&mut self) {
-        for launch in 0..self.logged {
-            let now = &self.host.slice()[launch * self.slots..(launch + 1) * self.slots];
+        let Some((_, host)) = &self.log else { return };
+        for now in host.slice()[..self.logged * self.slots].chunks_exact(self.slots.max(1)) {
             self.words.push(words_between(&self.last, now));
             self.last.copy_from_slice(now);
         }

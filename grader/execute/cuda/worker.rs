@@ -153,7 +153,7 @@ impl Loaded {
                 let (module, function) = function(&counted.kernel)?;
                 let (at, bytes) = gpu.global(module, &counted.counter).context("the counters are missing")?;
                 ensure!(bytes >= counted.slots * 8, "there are fewer counters than slots");
-                Some((function, Counter::new(gpu, at, counted.slots)?))
+                Some((function, Counter::new(at, counted.slots)))
             }
             None => None,
         };
