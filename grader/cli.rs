@@ -47,6 +47,9 @@ enum Command {
     /// Run kernels for another heat-grader process.
     #[command(hide = true)]
     Worker,
+    /// Run kernels on the GPU for another heat-grader process.
+    #[command(hide = true)]
+    CudaWorker,
 }
 
 #[derive(Debug, Args)]
@@ -135,7 +138,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> ExitCode {
-    if !matches!(command, Command::Worker) {
+    if !matches!(command, Command::Worker | Command::CudaWorker) {
         clean_up_when_interrupted();
     }
     match command {
@@ -167,13 +170,14 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&json::schema()?);
             Ok(ExitCode::Passed)
         }),
-        Command::Worker => worker(),
+        Command::Worker => worker(crate::execute::cpu::worker::main),
+        Command::CudaWorker => worker(crate::execute::cuda::worker::main),
     }
 }
 
-/// The worker of engine cpu: its standard output belongs to the grader that started it.
-fn worker() -> ExitCode {
-    match crate::execute::cpu::worker::main() {
+/// A worker: its standard output belongs to the grader that started it.
+fn worker(main: fn() -> anyhow::Result<()>) -> ExitCode {
+    match main() {
         Ok(()) => ExitCode::Passed,
         Err(error) => {
             outbox::warn(&format!("worker: {error:#}"));

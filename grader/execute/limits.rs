@@ -1,4 +1,5 @@
-//! What a launch may ask of the hardware: the limits of the lowest architecture the lesson supports (sm_75, Tesla T4).
+//! What a launch may ask of the hardware. Only the shared memory of a block differs among the architectures that the
+//! lesson supports; the lowest of them is sm_75 (Tesla T4).
 //! Source: CUDA C++ Programming Guide, table of technical specifications per compute capability.
 
 use crate::submission::Geometry;
@@ -6,12 +7,28 @@ use crate::submission::Geometry;
 const THREADS: u64 = 1024;
 const BLOCK: [u32; 3] = [1024, 1024, 64];
 const GRID: [u32; 3] = [2_147_483_647, 65_535, 65_535];
-/// Bytes of shared memory a block can have, dynamic part opted in to.
-const SHARED: u64 = 64 * 1024;
+/// The lesson's own architecture.
+pub const LESSON_ARCH: u32 = 75;
 
-/// Whether the launch is possible; `static_shared` is what the kernel's own arrays take, bytes. The error says what is too
-/// much.
+/// Bytes of shared memory a block can have, dynamic part opted in to. An architecture that is not known gets the
+/// smallest figure of those that are.
+fn shared_of(arch: u32) -> u64 {
+    1024 * match arch {
+        80 | 87 => 163,
+        86 | 89 | 120 | 121 => 99,
+        90 | 100 | 101 | 103 | 110 => 227,
+        _ => 64,
+    }
+}
+
+/// Whether sm_75 can do the launch; see [`check_for`].
 pub fn check(geometry: &Geometry, static_shared: u64) -> Result<(), String> {
+    check_for(LESSON_ARCH, geometry, static_shared)
+}
+
+/// Whether the architecture (`75` for sm_75) can do the launch; `static_shared` is what the kernel's own arrays take, bytes.
+/// The error says what is too much.
+pub fn check_for(arch: u32, geometry: &Geometry, static_shared: u64) -> Result<(), String> {
     let Geometry { grid, block, shared } = geometry;
     let shape = |[x, y, z]: [u32; 3]| if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") };
     let threads = block.iter().map(|&side| u64::from(side)).product::<u64>();
@@ -28,8 +45,9 @@ pub fn check(geometry: &Geometry, static_shared: u64) -> Result<(), String> {
         return Err(format!("a grid of {} blocks is larger than the hardware allows", shape(*grid)));
     }
     let bytes = u64::from(*shared) + static_shared;
-    if bytes > SHARED {
-        return Err(format!("a block asks for {bytes} bytes of shared memory; sm_75 has at most {SHARED}"));
+    let most = shared_of(arch);
+    if bytes > most {
+        return Err(format!("a block asks for {bytes} bytes of shared memory; sm_{arch} has at most {most}"));
     }
     Ok(())
 }
@@ -55,5 +73,12 @@ mod tests {
         assert!(of([1, 1, 1], [1, 1, 65], 0).is_err());
         assert!(of([1, 70_000, 1], [32, 8, 1], 0).is_err());
         assert!(of([1, 1, 1], [32, 8, 1], 64_000).unwrap_err().contains("67000 bytes"));
+    }
+
+    #[test]
+    fn shared_memory_is_the_architectures() {
+        let launch = Geometry { grid: [1, 1, 1], block: [32, 8, 1], shared: 80 * 1024 };
+        assert!(check_for(75, &launch, 0).is_err() && check_for(86, &launch, 0).is_ok());
+        assert!(check_for(90, &Geometry { shared: 228 * 1024, ..launch }, 0).unwrap_err().contains("sm_90"));
     }
 }

@@ -4,7 +4,11 @@
 //! trials. A runner owns a worker process; a crash or hang of learner's code ends that process only.
 
 pub mod cpu;
+pub mod cuda;
 pub mod limits;
+mod process;
+mod service;
+mod times;
 pub mod wire;
 
 use std::sync::Arc;
@@ -12,6 +16,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
+
+pub use times::{KernelTimes, RawTimes, TimedBy};
 
 /// How closely a trial watches the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,7 +54,8 @@ pub struct Trial {
 pub struct Observation {
     /// The kept grids, by launch. Shorter than `Trial::keep` when the run ended early.
     pub grids: Vec<(u32, Grid)>,
-    /// 4-byte words read from global memory, a value a launch; empty under [`Watch::Fast`].
+    /// 4-byte words read from global memory, a value a launch; empty when not counted ([`Watch::Fast`]). A launch whose
+    /// counters went backwards, which only a kernel that writes to them can do, counts as 0: too few to be believed.
     pub words_read: Vec<u64>,
     /// Hazards in order of first appearance, each site once ([`Watch::Full`]; out-of-range ones also [`Watch::Count`]).
     pub hazards: Vec<Hazard>,
@@ -151,13 +158,21 @@ pub struct Hazard {
     pub bytes: u32,
     /// Where in heat.cu; null when the access lies in none of its lines.
     pub place: Option<Place>,
-    pub actor: Actor,
+    /// Null when the engine cannot tell threads apart.
+    pub actor: Option<Actor>,
     /// The other side of a race, or the other barrier.
     pub other: Option<(Actor, Option<Place>)>,
     /// The launch (from 1) in which it first appeared.
     pub launch: u32,
     /// How often it was seen in the trial.
     pub count: u64,
+}
+
+/// What runs a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    Cpu,
+    Gpu,
 }
 
 /// What ended a run early. All are the submission's doing but for [`RunFault::CannotJudge`] and [`RunFault::WallLimit`].
@@ -167,8 +182,8 @@ pub enum RunFault {
     LaunchRefused { launch: u32, reason: String },
     /// A wild access, abort, trap or other signal: what happened in words, with its address where known.
     Crash { launch: u32, what: String, memory: Option<Memory>, place: Option<Place>, actor: Option<Actor> },
-    /// A launch used up its CPU time.
-    Hang { launch: u32, cpu_seconds: f64, place: Option<Place>, actor: Option<Actor> },
+    /// A launch used up its time: CPU time on engine cpu, wall time on a GPU.
+    Hang { launch: u32, seconds: f64, on: Processor, place: Option<Place>, actor: Option<Actor> },
     /// No thread of a block could go on: the barrier hazard says where.
     Deadlock { launch: u32 },
     /// The engine cannot run an ordinary CUDA feature that the kernel uses.

@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod plan;
 mod portable;
 pub mod reads;
+pub mod timing;
 mod values;
 mod words;
 

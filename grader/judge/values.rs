@@ -4,7 +4,7 @@ use super::Seen;
 use super::diagnose::likely_causes;
 use super::outcome::{FirstMismatch, Outcome, Writer, Wrong};
 use super::words;
-use crate::execute::RunFault;
+use crate::execute::{Processor, RunFault};
 use crate::exercise::Exercise;
 use crate::verdict::{Check, CheckId, Status};
 
@@ -90,9 +90,10 @@ fn unfinished(outcome: &Outcome) -> Option<Check> {
     let fault = outcome.fault.as_ref()?;
     let skip = |summary: String| Check::new(CheckId::Values, Status::Skip, summary);
     Some(match fault {
-        RunFault::Hang { launch, cpu_seconds, place, .. } => {
+        RunFault::Hang { launch, seconds, on, place, .. } => {
             let at = place.map_or_else(String::new, |_| format!(", at {}", words::place(*place)));
-            let summary = format!("launch {launch} did not finish within {cpu_seconds:.0} s of CPU time (n = {n}){at}");
+            let time = if *on == Processor::Cpu { "of CPU time" } else { "on the GPU" };
+            let summary = format!("launch {launch} did not finish within {seconds:.0} s {time} (n = {n}){at}");
             let next = "Look for a loop whose end no thread reaches, or one that runs over the whole grid.";
             Check::new(CheckId::Values, Status::Fail, summary).with(next).at(*place)
         }

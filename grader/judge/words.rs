@@ -83,13 +83,17 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::BarrierDivergence => "threads of one block wait at different barriers".to_owned(),
         HazardKind::BarrierAfterExit => "threads returned while others of their block wait at this barrier".to_owned(),
     };
-    format!("{}: {what} ({}{})", place(hazard.place), actor(&hazard.actor), other(hazard))
+    let at = place(hazard.place);
+    match &hazard.actor {
+        Some(who) => format!("{at}: {what} ({}{})", actor(who), other(hazard)),
+        None => format!("{at}: {what} (seen after launch {})", hazard.launch),
+    }
 }
 
 fn other(hazard: &Hazard) -> String {
     let Some((other, at)) = &hazard.other else { return String::new() };
     let line = at.map_or_else(String::new, |at| format!(" at line {}", at.line));
-    if other.block == hazard.actor.block {
+    if hazard.actor.is_some_and(|actor| actor.block == other.block) {
         format!("; the other is thread {}{line}", index(other.thread))
     } else {
         format!("; the other is {}{line}", actor(other))

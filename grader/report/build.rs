@@ -102,8 +102,8 @@ pub fn hazard(seen: &SeenHazard) -> Hazard {
         kind: hazard.kind,
         line: hazard.place.map(|place| place.line),
         column: hazard.place.and_then(column),
-        block: hazard.actor.block,
-        thread: hazard.actor.thread,
+        block: hazard.actor.map(|actor| actor.block),
+        thread: hazard.actor.map(|actor| actor.thread),
         other: hazard.other.map(|(actor, place)| Other {
             block: actor.block,
             thread: actor.thread,

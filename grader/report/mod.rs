@@ -153,10 +153,10 @@ pub struct Hazard {
     pub line: Option<u32>,
     /// Column of that line; null when not known.
     pub column: Option<u32>,
-    /// blockIdx x, y, z
-    pub block: [u32; 3],
-    /// threadIdx x, y, z
-    pub thread: [u32; 3],
+    /// blockIdx x, y, z; null when not known.
+    pub block: Option<[u32; 3]>,
+    /// threadIdx x, y, z; null when not known.
+    pub thread: Option<[u32; 3]>,
     /// The other side of a race, or the other barrier.
     pub other: Option<Other>,
     /// One sentence.

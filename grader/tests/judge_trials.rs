@@ -7,7 +7,7 @@ mod fake;
 use std::sync::atomic::Ordering;
 
 use fake::*;
-use heat_grader::execute::{HazardKind, InputChange, Memory, Place, RunFault, Watch};
+use heat_grader::execute::{HazardKind, InputChange, Memory, Place, Processor, RunFault, Watch};
 use heat_grader::judge::outcome::Writer;
 use heat_grader::verdict::{CheckId, Status};
 
@@ -177,7 +177,7 @@ fn faults_come_to_these_statuses() {
     };
     let table = [
         (crash, "ssfsss", None),
-        (RunFault::Hang { launch: 1, cpu_seconds: 10.0, place, actor: None }, "fsssss", None),
+        (RunFault::Hang { launch: 1, seconds: 10.0, on: Processor::Cpu, place, actor: None }, "fsssss", None),
         (RunFault::Deadlock { launch: 1 }, "sssfss", None),
         (
             RunFault::LaunchRefused { launch: 1, reason: "2048 threads a block".to_owned() },

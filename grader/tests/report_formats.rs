@@ -6,7 +6,7 @@ mod fake;
 
 use fake::stations::FakeStations;
 use fake::{FakeEngine, ended_by, hazard, two_steps, with_cell};
-use heat_grader::execute::{HazardKind, Memory, RunFault, Watch};
+use heat_grader::execute::{HazardKind, Memory, Processor, RunFault, Watch};
 use heat_grader::exit_code::ExitCode;
 use heat_grader::grade::{Graded, Refusal};
 use heat_grader::report::{Report, json, text};
@@ -24,13 +24,13 @@ fn samples() -> Vec<(&'static str, Graded)> {
         if trial.watch == Watch::Full {
             let mut race = hazard(HazardKind::ReadWriteRace);
             race.memory = Some(Memory::Shared { name: "tile".to_owned(), byte: 148 });
-            race.other = Some((race.actor, race.place));
+            race.other = race.actor.map(|actor| (actor, race.place));
             seen.hazards.push(race);
         }
     });
     let hung = FakeEngine::right().touched(|_, seen| {
         let place = hazard(HazardKind::OutOfRange).place;
-        ended_by(seen, RunFault::Hang { launch: 1, cpu_seconds: 10.0, place, actor: None });
+        ended_by(seen, RunFault::Hang { launch: 1, seconds: 10.0, on: Processor::Cpu, place, actor: None });
     });
     let chatty = FakeEngine::right().touched(|_, seen| {
         seen.output = format!("\u{1b}[32mPASSED\u{1b}[0m\r\n{}\n{}", "x".repeat(200), "line\n".repeat(20));

@@ -9,10 +9,12 @@ use crossbeam_channel::RecvTimeoutError;
 
 use super::message::{Reply, Request, Run};
 use super::object::ObjectMap;
-use super::process::{Event, WorkerProcess};
+use super::process::{self, Event, WorkerProcess};
 use super::raw::{RawFault, RawHazard, RawObservation, Site};
 use super::symbols::Symbols;
-use crate::execute::{Hazard, InputChange, Memory, Observation, RunFault, Runner, Trial, Watch, limits, wire};
+use crate::execute::{
+    Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
+};
 use crate::grid::Grid;
 use crate::submission::Geometry;
 
@@ -76,7 +78,7 @@ impl CpuRunner {
     fn load(&self, object: &Path) -> Result<Loaded> {
         let map = ObjectMap::read(object)?;
         let symbols = Symbols::read(object)?;
-        let mut worker = WorkerProcess::start(&self.executable)?;
+        let mut worker = process::start(&self.executable)?;
         let request = Request::Load { object: object.to_owned(), map: map.clone() };
         // A worker that ends while loading shows as the end of its replies below.
         let _ = worker.send(&request, &[]);
@@ -183,14 +185,14 @@ impl Loaded {
     /// The worker's next word, watching the CPU time of the launch under way. A fault is a launch that took too long.
     fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Event, RunFault> {
         let started = Instant::now();
-        let cpu_before = self.worker.cpu_time().unwrap_or_default();
+        let cpu_before = process::cpu_time(&self.worker).unwrap_or_default();
         loop {
             match self.worker.events.recv_timeout(GLANCE) {
                 Ok(event) => return Ok(event),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Event::Ended),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let cpu = self.worker.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
+            let cpu = process::cpu_time(&self.worker).unwrap_or_default().saturating_sub(cpu_before);
             if cpu > cpu_limit {
                 return Err(self.hang(launch, cpu));
             }
@@ -202,7 +204,7 @@ impl Loaded {
 
     /// A launch used up its CPU time: asks where it stands, then ends the worker.
     fn hang(&mut self, launch: u32, cpu: Duration) -> RunFault {
-        self.worker.ask_where();
+        process::ask_where(&self.worker);
         let (mut place, mut actor) = (None, None);
         let patience = Instant::now();
         while patience.elapsed() < Duration::from_secs(2) {
@@ -216,7 +218,7 @@ impl Loaded {
             }
         }
         self.worker.finish();
-        RunFault::Hang { launch, cpu_seconds: cpu.as_secs_f64(), place, actor }
+        RunFault::Hang { launch, seconds: cpu.as_secs_f64(), on: Processor::Cpu, place, actor }
     }
 
     /// The run ended with something else than its result.
@@ -318,7 +320,7 @@ impl Telling<'_> {
             store: raw.store,
             bytes: raw.bytes,
             place,
-            actor: raw.actor,
+            actor: Some(raw.actor),
             other: raw.other.map(|(actor, site)| (actor, site.and_then(|site| self.symbols.place(site)))),
             launch: raw.launch,
             count: raw.count,

@@ -1,12 +1,11 @@
 //! The worker process: this binary's hidden subcommand. It alone runs learner's code, and never holds the answer.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 
 use super::arena::Arena;
 use super::hooks;
@@ -14,6 +13,7 @@ use super::launch::run_trial;
 use super::message::{Reply, Request};
 use super::object::{LoadedObject, ObjectMap};
 use super::signals;
+use crate::execute::service::{end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
 /// The loader takes a library's thread-local segment into the static one only if the executable's own is aligned as
@@ -26,7 +26,7 @@ thread_local!(static ALIGNMENT: Aligned = const { Aligned(Cell::new(0)) });
 /// Serves requests on standard input until it ends. Replies go to what was standard output; from then on, whatever the
 /// kernel prints goes to standard error, which the grader captures.
 pub fn main() -> Result<()> {
-    end_with_parent();
+    end_with_parent(signals::keep_question_away);
     ALIGNMENT.with(|aligned| std::hint::black_box(aligned).0.set(1));
     let mut replies = take_over_stdout()?;
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
@@ -62,32 +62,4 @@ pub fn main() -> Result<()> {
         wire::write(&mut replies, &reply, &[])?;
     }
     Ok(())
-}
-
-/// Keeps standard output for replies and lets descriptor 1 point to standard error.
-fn take_over_stdout() -> Result<File> {
-    let kept = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3).context("cannot keep the reply channel")?;
-    rustix::stdio::dup2_stdout(std::io::stderr()).context("cannot redirect standard output")?;
-    Ok(File::from(kept))
-}
-
-/// Pushes out what kernels printed through C's standard output.
-fn flush_prints() {
-    // SAFETY: fflush(NULL) flushes all C streams.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
-    let _ = std::io::stderr().flush();
-}
-
-/// Ends this process when the grader is gone, even in the middle of a launch. A thread that looks, rather than a
-/// parent-death signal: that one fires when the *thread* that started the worker ends.
-fn end_with_parent() {
-    let parent = rustix::process::getppid();
-    std::thread::spawn(move || {
-        signals::keep_question_away();
-        while rustix::process::getppid() == parent {
-            std::thread::sleep(std::time::Duration::from_millis(500));
-        }
-        // SAFETY: nothing of this process is worth cleaning up.
-        unsafe { libc::_exit(1) };
-    });
 }

@@ -168,7 +168,7 @@ pub fn hazard(kind: HazardKind) -> Hazard {
         store: false,
         bytes: 4,
         place: Some(Place { line: 57, column: 9 }),
-        actor: Actor { block: [0, 0, 0], thread: [1, 0, 0] },
+        actor: Some(Actor { block: [0, 0, 0], thread: [1, 0, 0] }),
         other: None,
         launch: 1,
         count: 3,

@@ -1,0 +1,418 @@
+//! The grader's side of engine cuda: trials to a worker, its words back as an observation. Calls no driver itself.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use crossbeam_channel::RecvTimeoutError;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rustix::rand::GetRandomFlags;
+
+use super::faults::run_fault;
+use super::message::{
+    BandChange, GpuInfo, KernelFacts, Load, LoadCounted, LoadKernel, RawObservation, Reply, Request, Run,
+};
+use crate::execute::cpu::GeometryOf;
+use crate::execute::process::{Event, WorkerProcess};
+use crate::execute::{
+    Hazard, HazardKind, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
+};
+use crate::grid::Grid;
+use crate::submission::Geometry;
+
+/// Wall time of one launch.
+const LAUNCH_WALL: Duration = Duration::from_secs(10);
+/// Wall time of a run: some thousand times what the reference needs.
+const RUN_WALL: Duration = Duration::from_secs(120);
+/// How long a worker may be silent: while it starts, and while it runs (it speaks ten times a second).
+const START_WALL: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_secs(30);
+/// How often a running launch is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// Environment that the driver needs to find itself and the GPU that was meant.
+const KEPT_VARIABLES: [&str; 6] = [
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+];
+
+/// A kernel in a cubin.
+#[derive(Clone)]
+pub struct Kernel {
+    /// What reports call it.
+    pub name: String,
+    pub cubin: Arc<[u8]>,
+    /// Its name in the cubin; its parameters are (const float*, float*, int, float).
+    pub entry: String,
+    pub geometry: Arc<GeometryOf>,
+    /// Timesteps that one launch advances; 1 for a copy.
+    pub timesteps: u32,
+}
+
+/// The build that counts bytes read from global memory.
+#[derive(Clone)]
+pub struct Counted {
+    pub cubin: Arc<[u8]>,
+    pub entry: String,
+    /// Name and length of its array of 64-bit counters.
+    pub counter: String,
+    pub slots: usize,
+}
+
+/// One program, built for the GPU.
+#[derive(Clone)]
+pub struct Program {
+    /// The kernel that trials run.
+    pub kernel: Kernel,
+    pub counted: Option<Counted>,
+    /// Kernels that are timed before and after it: copyGrid, and for the reference heatStepGlobal.
+    pub also_timed: Vec<Kernel>,
+    /// Compute capability (75 for sm_75) whose limits hold for a launch.
+    pub arch: u32,
+}
+
+impl Program {
+    /// All kernels, the one that trials run first.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        std::iter::once(&self.kernel).chain(&self.also_timed)
+    }
+}
+
+/// Runs trials of one program on a GPU.
+pub struct CudaRunner {
+    /// This binary, whose hidden subcommand is the worker.
+    executable: PathBuf,
+    program: Option<Program>,
+    worker: Option<Worker>,
+    gpu: Option<Result<GpuInfo, String>>,
+    patterns: ChaCha8Rng,
+}
+
+/// A worker, and how far it has come.
+struct Worker {
+    process: WorkerProcess<Reply>,
+    ready: bool,
+    /// Needs of the loaded kernels; empty before they are loaded.
+    facts: Vec<KernelFacts>,
+}
+
+/// The GPU that workers get, or why there is none: starts one to ask.
+pub fn probe(executable: &Path) -> Result<Result<GpuInfo, String>> {
+    CudaRunner::start(executable)?.gpu()
+}
+
+impl CudaRunner {
+    /// Starts a worker, which makes its context while the caller does something else. `executable` is this binary.
+    pub fn start(executable: &Path) -> Result<Self> {
+        let mut seed = [0; 32];
+        rustix::rand::getrandom(&mut seed, GetRandomFlags::empty()).context("no random numbers")?;
+        let patterns = ChaCha8Rng::from_seed(seed);
+        let worker = Some(Worker::start(executable)?);
+        Ok(Self { executable: executable.to_owned(), program: None, worker, gpu: None, patterns })
+    }
+
+    /// Waits for the worker's GPU, or the reason why it has none.
+    pub fn gpu(&mut self) -> Result<Result<GpuInfo, String>> {
+        match &self.gpu {
+            Some(known) => Ok(known.clone()),
+            None => self.greet(),
+        }
+    }
+
+    /// Says what trials run from now on. Modules are loaded with the first of them.
+    pub fn load(&mut self, program: Program) {
+        if let Some(worker) = &mut self.worker {
+            worker.facts.clear();
+        }
+        self.program = Some(program);
+    }
+
+    /// Hears from the worker, started when there is none, whether it has a GPU.
+    fn greet(&mut self) -> Result<Result<GpuInfo, String>> {
+        let worker = match &mut self.worker {
+            Some(worker) => worker,
+            slot => slot.insert(Worker::start(&self.executable)?),
+        };
+        let said = match worker.answer(START_WALL)?.0 {
+            Reply::Ready(info) => Ok(info),
+            Reply::NoDevice(reason) => Err(reason),
+            _ => bail!("the worker answered out of turn"),
+        };
+        worker.ready = true;
+        self.gpu = Some(said.clone());
+        Ok(said)
+    }
+
+    /// A worker that has loaded the program's modules, started when there is none.
+    fn loaded(&mut self) -> Result<(&mut Worker, &Program)> {
+        if !self.worker.as_ref().is_some_and(|worker| worker.ready) {
+            self.greet()?.map_err(|reason| anyhow!("there is no GPU to run on: {reason}"))?;
+        }
+        let program = self.program.as_ref().ok_or_else(|| anyhow!("no program was loaded"))?;
+        let worker = self.worker.as_mut().ok_or_else(|| anyhow!("the worker was not started"))?;
+        if worker.facts.is_empty() {
+            let (load, blob) = load_request(program);
+            worker.facts = match worker.ask(&Request::Load(load), &blob, START_WALL)? {
+                (Reply::Loaded(facts), _) => facts,
+                _ => bail!("the worker answered out of turn"),
+            };
+            let expected = program.kernels().count() + usize::from(program.counted.is_some());
+            ensure!(worker.facts.len() == expected, "the worker loaded other kernels than it was given");
+        }
+        Ok((worker, program))
+    }
+
+    /// The program that was loaded.
+    pub(super) fn program(&self) -> Result<&Program> {
+        self.program.as_ref().ok_or_else(|| anyhow!("no program was loaded"))
+    }
+
+    /// Asks a worker that has loaded the program. The worker is ended when it does not answer in time.
+    pub(super) fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<(Reply, Vec<u8>)> {
+        self.loaded()?.0.ask(request, blob, wall)
+    }
+
+    /// What kernels need, in the order of [`Program::kernels`].
+    pub(super) fn facts(&mut self) -> Result<Vec<KernelFacts>> {
+        Ok(self.loaded()?.0.facts.clone())
+    }
+
+    /// Ends the worker; the next request gets a fresh one.
+    pub(super) fn end_worker(&mut self) {
+        self.worker = None;
+    }
+
+    /// What the kernel printed since it was last asked.
+    pub(super) fn take_output(&self) -> String {
+        self.worker.as_ref().map(|worker| worker.process.take_output()).unwrap_or_default()
+    }
+}
+
+/// The modules one after another, each once, and where the kernels are in them.
+fn load_request(program: &Program) -> (Load, Vec<u8>) {
+    let mut cubins: Vec<&Arc<[u8]>> = Vec::new();
+    let mut place = |cubin| {
+        cubins.iter().position(|known| Arc::ptr_eq(known, cubin)).unwrap_or_else(|| {
+            cubins.push(cubin);
+            cubins.len() - 1
+        })
+    };
+    let mut of = |cubin, entry: &str| LoadKernel { image: place(cubin), entry: entry.to_owned() };
+    let kernels = program.kernels().map(|kernel| of(&kernel.cubin, &kernel.entry)).collect();
+    let counted = program.counted.as_ref().map(|counted| LoadCounted {
+        kernel: of(&counted.cubin, &counted.entry),
+        counter: counted.counter.clone(),
+        slots: counted.slots,
+    });
+    let images = cubins.iter().map(|cubin| cubin.len()).collect();
+    (Load { images, kernels, counted }, cubins.into_iter().flat_map(|cubin| cubin.iter().copied()).collect())
+}
+
+/// The geometry of a launch, if the architecture can do it.
+pub(super) fn geometry_for(kernel: &Kernel, facts: &KernelFacts, arch: u32, n: usize) -> Result<Geometry, String> {
+    let geometry = (kernel.geometry)(n as u32)?;
+    limits::check_for(arch, &geometry, facts.static_shared)?;
+    Ok(geometry)
+}
+
+impl Runner for CudaRunner {
+    /// [`Watch::Count`] runs the counted build; the other two run the plain one, between guard bands like every run.
+    /// Nothing tells threads apart here: the observation has no writer, and hazards have no thread.
+    fn run(&mut self, trial: &Trial) -> Result<Observation> {
+        let pattern = self.patterns.next_u64();
+        let (worker, program) = self.loaded()?;
+        let counted = trial.watch == Watch::Count;
+        ensure!(!counted || program.counted.is_some(), "this program was built without counters");
+        let facts = if counted { worker.facts[worker.facts.len() - 1] } else { worker.facts[0] };
+        let n = trial.initial.n();
+        let geometry = match geometry_for(&program.kernel, &facts, program.arch, n) {
+            Ok(geometry) => geometry,
+            Err(reason) => {
+                let fault = Some(RunFault::LaunchRefused { launch: 1, reason });
+                return Ok(Observation { fault, ..Observation::default() });
+            }
+        };
+        let (launches, keep) = (trial.launches, trial.keep.clone());
+        let run = Run { n, r: trial.r, launches, counted, keep, geometry, pattern };
+        // A worker that ended meanwhile shows as the end of its replies.
+        let _ = worker.process.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
+        let mut watched = Watched { worker, n, grids: Vec::new() };
+        let (raw, fault) = watched.to_the_end()?;
+        let grids = watched.grids;
+        let output = self.take_output();
+        let fault = fault.or_else(|| raw.fault.map(|fault| run_fault(fault, &facts, &geometry, &output)));
+        if fault.is_some() {
+            // The context is gone with the kernel, or the worker is.
+            self.end_worker();
+        }
+        Ok(observation(raw, grids, fault, output, n))
+    }
+}
+
+fn observation(
+    raw: RawObservation,
+    grids: Vec<(u32, Grid)>,
+    fault: Option<RunFault>,
+    output: String,
+    n: usize,
+) -> Observation {
+    let input_changed = raw.input_changed.map(|(launch, cell, before, after)| InputChange {
+        launch,
+        row: cell / n,
+        column: cell % n,
+        before: f32::from_bits(before),
+        after: f32::from_bits(after),
+    });
+    Observation {
+        grids,
+        words_read: raw.words_read,
+        hazards: raw.bands.iter().map(hazard).collect(),
+        input_changed,
+        writer: None,
+        fault,
+        output,
+        cpu_seconds: 0.0,
+        wall_seconds: raw.wall_seconds,
+    }
+}
+
+/// A store into a guard band.
+fn hazard(change: &BandChange) -> Hazard {
+    let cell = change.cell;
+    Hazard {
+        kind: HazardKind::OutOfRange,
+        memory: Some(if change.input { Memory::In { cell } } else { Memory::Out { cell } }),
+        store: true,
+        bytes: 4,
+        place: None,
+        actor: None,
+        other: None,
+        launch: change.launch,
+        count: change.count,
+    }
+}
+
+/// A run under way, watched.
+struct Watched<'a> {
+    worker: &'a mut Worker,
+    n: usize,
+    grids: Vec<(u32, Grid)>,
+}
+
+impl Watched<'_> {
+    /// What the worker saw, or the fault that only the grader can see: a launch that does not end.
+    fn to_the_end(&mut self) -> Result<(RawObservation, Option<RunFault>)> {
+        let began = Instant::now();
+        let (mut launch, mut since, mut heard) = (None, began, began);
+        loop {
+            match self.worker.process.events.recv_timeout(GLANCE) {
+                Ok(Event::Reply(reply, blob)) => {
+                    heard = Instant::now();
+                    match reply {
+                        Reply::Launch(next) if launch == Some(next) => {}
+                        Reply::Launch(next) => (launch, since) = (Some(next), heard),
+                        Reply::Grid(after) => {
+                            let grid = Grid::from_cells(self.n, wire::cells_of(&blob));
+                            self.grids.push((after, grid.context("the worker sent a grid of another size")?));
+                            since = heard;
+                        }
+                        Reply::Done(seen) => return Ok((seen, None)),
+                        Reply::Failed(error) => bail!("the worker: {error}"),
+                        _ => bail!("the worker answered out of turn"),
+                    }
+                }
+                Ok(Event::Ended | Event::Garbled) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.worker.ended());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let fault = match launch {
+                None if heard.elapsed() > START_WALL => bail!("the worker did not start the run"),
+                None => continue,
+                Some(launch) if since.elapsed() > LAUNCH_WALL || began.elapsed() > RUN_WALL => {
+                    let seconds = if began.elapsed() > RUN_WALL { began.elapsed() } else { since.elapsed() };
+                    let seconds = seconds.as_secs_f64();
+                    RunFault::Hang { launch, seconds, on: Processor::Gpu, place: None, actor: None }
+                }
+                Some(launch) if heard.elapsed() > SILENCE => {
+                    RunFault::WallLimit { launch, wall_seconds: heard.elapsed().as_secs_f64() }
+                }
+                Some(_) => continue,
+            };
+            self.worker.process.finish();
+            return Ok((RawObservation::default(), Some(fault)));
+        }
+    }
+}
+
+impl Worker {
+    fn start(executable: &Path) -> Result<Self> {
+        let mut command = Command::new(executable);
+        let kept = KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.arg("cuda-worker").env_clear().envs(kept);
+        Ok(Self { process: WorkerProcess::start(command)?, ready: false, facts: Vec::new() })
+    }
+
+    /// Sends a request and waits for its answer, past words on launches under way.
+    fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<(Reply, Vec<u8>)> {
+        // A worker that ended meanwhile shows as the end of its replies.
+        let _ = self.process.send(request, blob);
+        self.answer(wall)
+    }
+
+    fn answer(&mut self, wall: Duration) -> Result<(Reply, Vec<u8>)> {
+        let deadline = Instant::now() + wall;
+        loop {
+            match self.process.events.recv_deadline(deadline) {
+                Ok(Event::Reply(Reply::Launch(_), _)) => {}
+                Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
+                Ok(Event::Reply(reply, blob)) => return Ok((reply, blob)),
+                Ok(Event::Ended | Event::Garbled) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.process.finish();
+                    bail!("the worker gave no answer within {} s", wall.as_secs());
+                }
+            }
+        }
+    }
+
+    /// The worker ended by itself. No learner's code runs in it, so that is the machine's fault.
+    fn ended(&mut self) -> anyhow::Error {
+        let status = self.process.wait_briefly().map_or_else(String::new, |status| format!(" ({status})"));
+        anyhow!("the worker that runs kernels on the GPU ended{status}: {}", self.process.take_output().trim())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cubin_that_kernels_share_is_sent_once() {
+        let (one, two): (Arc<[u8]>, Arc<[u8]>) = (Arc::from([1u8, 2]), Arc::from([3u8]));
+        let kernel = |name: &str, cubin: &Arc<[u8]>| Kernel {
+            name: name.to_owned(),
+            cubin: cubin.clone(),
+            entry: name.to_owned(),
+            geometry: Arc::new(|_| Err("none".to_owned())),
+            timesteps: 1,
+        };
+        let counted = Counted { cubin: two.clone(), entry: "a".to_owned(), counter: "c".to_owned(), slots: 4 };
+        let program = Program {
+            kernel: kernel("a", &one),
+            counted: Some(counted),
+            also_timed: vec![kernel("b", &one), kernel("c", &two)],
+            arch: 75,
+        };
+        let (load, blob) = load_request(&program);
+        assert_eq!((load.images, blob), (vec![2, 1], vec![1, 2, 3]));
+        assert_eq!(load.kernels.iter().map(|kernel| kernel.image).collect::<Vec<_>>(), [0, 0, 1]);
+        assert_eq!(load.counted.map(|counted| counted.kernel.image), Some(1));
+    }
+}

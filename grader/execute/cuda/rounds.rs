@@ -1,0 +1,85 @@
+//! Timed rounds inside the worker: a warm-up, then launches between two events.
+//!
+//! Every round starts from the same grids, so every round of a kernel must end with the same bits: what was timed is the
+//! kernel that was checked. The grids lie between guard bands like those of a trial, which are not looked at.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, ensure};
+use cudarc::driver::sys::{CUdeviceptr, CUevent};
+
+use super::driver::{Function, Gpu};
+use super::grids::Grids;
+use super::message::{RawRound, Round};
+use super::run::{Pulse, Stop, crashed};
+
+/// What rounds need beside the grids.
+pub struct Rounds {
+    n: usize,
+    /// The initial grid on the GPU.
+    initial: CUdeviceptr,
+    events: [CUevent; 2],
+    /// The final grid of the first round, by kernel and launches.
+    first: HashMap<(usize, u32), Vec<f32>>,
+}
+
+impl Rounds {
+    /// Takes the initial grid of all rounds to come.
+    pub fn prepare(gpu: &Gpu, n: usize, initial: &[f32]) -> Result<Self> {
+        ensure!(initial.len() == n * n, "the initial grid has another size");
+        let at = gpu.allocate(initial.len() * 4)?;
+        gpu.upload(at, initial)?;
+        Ok(Self { n, initial: at, events: [gpu.event()?, gpu.event()?], first: HashMap::new() })
+    }
+
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    pub fn free(self, gpu: &Gpu) {
+        gpu.free(self.initial);
+    }
+
+    /// Makes a round; the final grid is then in [`Grids::cells`]. An error is the machine's fault.
+    pub fn round(
+        &mut self,
+        pulse: &mut Pulse,
+        function: &Function,
+        grids: &mut Grids,
+        round: &Round,
+    ) -> Result<RawRound> {
+        match self.timed(pulse, function, grids, round) {
+            Ok(milliseconds) => {
+                let first = self.first.entry((round.kernel, round.launches));
+                let cells = grids.cells();
+                let bits = |grid: &[f32]| crate::execute::wire::bytes_of(grid) == crate::execute::wire::bytes_of(cells);
+                let same = bits(first.or_insert_with(|| cells.to_vec()));
+                Ok(RawRound { milliseconds, same, fault: None })
+            }
+            Err(Stop::Fault(fault)) => Ok(RawRound { fault: Some(fault), ..RawRound::default() }),
+            Err(Stop::Machine(error)) => Err(error),
+        }
+    }
+
+    fn timed(&self, pulse: &mut Pulse, function: &Function, grids: &mut Grids, round: &Round) -> Result<f64, Stop> {
+        let gpu = pulse.gpu;
+        gpu.opt_in(function, &round.geometry).map_err(crashed(1))?;
+        let launch = |number: u32, grids: &Grids| {
+            gpu.launch(function, &round.geometry, grids.of_launch(number), self.n, round.r).map_err(crashed(number))
+        };
+        for number in 1..=round.warmups {
+            launch(number, grids)?;
+        }
+        // No wait before the clock starts: the copies keep the GPU busy, and awake, until the launches are there.
+        grids.fill_from(gpu, self.initial)?;
+        gpu.record(self.events[0])?;
+        for number in 1..=round.launches {
+            launch(number, grids)?;
+        }
+        gpu.record(self.events[1])?;
+        pulse.wait(None)?.map_err(crashed(round.launches))?;
+        grids.fetch(gpu, round.launches as usize % 2)?;
+        pulse.wait(None)?.context("the grid could not be read")?;
+        Ok(gpu.elapsed(self.events[0], self.events[1])?)
+    }
+}

@@ -1,0 +1,245 @@
+//! Runs a trial inside the worker: launches on the stream, a look at grids, bands and counters where the run pauses.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::counter::Counter;
+use super::driver::{Answer, DriverError, Function, Gpu, Pinned};
+use super::faults::{OUT_OF_MEMORY, is_the_machines};
+use super::grids::{Grids, input_of};
+use super::message::{RawFault, RawObservation, Reply, Run};
+use crate::execute::wire;
+
+/// Launches after which the run pauses, and the input is compared with what it was: the sharp ones.
+const WATCHED: u32 = 3;
+/// Launches put on the stream ahead of the one that runs. The driver's queue holds about a thousand commands and blocks
+/// when it is full, which would keep a hang from being noticed.
+const AHEAD: u32 = 64;
+/// How often the grader hears which launch runs.
+const BEAT: Duration = Duration::from_millis(100);
+/// How long a wait spins before it sleeps between looks.
+const SPIN: Duration = Duration::from_micros(100);
+const NAP: Duration = Duration::from_micros(50);
+/// Bytes of local memory a thread from which a launch without room is the kernel's fault: 16 KiB for each of the 270,000
+/// threads that a large GPU holds are 4 GiB.
+const LOCAL_IS_LARGE: u64 = 16 << 10;
+
+/// What the stream has done, and the channel on which the grader is told.
+///
+/// The GPU itself writes the number of each finished launch to host memory. That number is right even when the context
+/// has died of the next launch and every call of the driver fails.
+pub struct Pulse<'a> {
+    pub gpu: &'a Gpu,
+    finished: Pinned<u32>,
+    replies: &'a File,
+    beaten: Instant,
+}
+
+impl<'a> Pulse<'a> {
+    pub fn new(gpu: &'a Gpu, replies: &'a File) -> Answer<Self> {
+        Ok(Self { gpu, finished: Pinned::new(1)?, replies, beaten: Instant::now() })
+    }
+
+    /// Sends a frame to the grader.
+    pub fn say(&mut self, reply: &Reply, blob: &[u8]) -> Result<()> {
+        self.beaten = Instant::now();
+        wire::write(&mut self.replies, reply, blob)
+    }
+
+    /// Waits until the stream is idle, or has finished `launches`, telling the grader which launch runs.
+    pub fn wait(&mut self, launches: Option<u32>) -> Result<Answer<()>> {
+        let started = Instant::now();
+        loop {
+            match self.gpu.idle() {
+                Ok(true) => return Ok(Ok(())),
+                Ok(false) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+            if launches.is_some_and(|launches| self.finished.first() >= launches) {
+                return Ok(Ok(()));
+            }
+            if self.beaten.elapsed() > BEAT {
+                self.say(&Reply::Launch(self.running()), &[])?;
+            }
+            if started.elapsed() > SPIN { std::thread::sleep(NAP) } else { std::thread::yield_now() }
+        }
+    }
+
+    /// The launch that runs, or failed.
+    pub fn running(&self) -> u32 {
+        self.finished.first() + 1
+    }
+
+    fn begin(&mut self) {
+        self.finished.set_first(0);
+    }
+
+    fn mark(&self, launch: u32) -> Answer<()> {
+        self.gpu.mark(&self.finished, launch)
+    }
+}
+
+/// Why a run stopped: by its own fault, or the machine's.
+pub enum Stop {
+    Fault(RawFault),
+    Machine(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl From<DriverError> for Stop {
+    fn from(error: DriverError) -> Self {
+        Self::Machine(error.into())
+    }
+}
+
+/// A failure while `launch` ran.
+pub fn crashed(launch: u32) -> impl Fn(DriverError) -> Stop {
+    move |error| {
+        if is_the_machines(error.0) {
+            Stop::Machine(anyhow::Error::from(error).context(format!("launch {launch} failed")))
+        } else {
+            Stop::Fault(RawFault::Crashed { launch, code: error.0 })
+        }
+    }
+}
+
+/// One run under way.
+struct Running<'a, 'g> {
+    pulse: &'a mut Pulse<'g>,
+    function: &'a Function,
+    counter: Option<&'a mut Counter>,
+    grids: &'a mut Grids,
+    run: &'a Run,
+    /// What the coming launch's input holds; empty once inputs are no longer compared.
+    input: Vec<f32>,
+    seen: RawObservation,
+}
+
+/// Runs `run` from `initial`. An error is the machine's fault.
+pub fn run_trial(
+    pulse: &mut Pulse,
+    function: &Function,
+    counter: Option<&mut Counter>,
+    grids: &mut Grids,
+    run: &Run,
+    initial: Vec<f32>,
+) -> Result<RawObservation> {
+    let seen = RawObservation::default();
+    let mut running = Running { pulse, function, counter, grids, run, input: initial, seen };
+    match running.all() {
+        Ok(()) => {}
+        Err(Stop::Fault(fault)) => running.seen.fault = Some(fault),
+        Err(Stop::Machine(error)) => return Err(error),
+    }
+    if let Some(counter) = running.counter {
+        running.seen.words_read = counter.take_words();
+    }
+    Ok(running.seen)
+}
+
+impl Running<'_, '_> {
+    fn all(&mut self) -> Result<(), Stop> {
+        let gpu = self.pulse.gpu;
+        self.grids.draw_bands(gpu, self.run.pattern)?;
+        self.grids.fill(gpu, &self.input)?;
+        if let Some(counter) = &mut self.counter {
+            counter.begin(gpu, self.run.pattern)?;
+        }
+        self.pulse.wait(None)?.context("the grids could not be filled")?;
+        self.pulse.begin();
+        gpu.opt_in(self.function, &self.run.geometry).map_err(|error| self.refused(1, error))?;
+        self.pulse.say(&Reply::Launch(1), &[])?;
+        let mut since = Instant::now();
+        for launch in 1..=self.run.launches {
+            self.launch(launch)?;
+            let kept = self.run.keep.contains(&launch);
+            let full = self.counter.as_ref().is_some_and(|counter| counter.is_full());
+            if launch <= WATCHED || kept || full || launch == self.run.launches {
+                self.pause()?;
+                self.seen.wall_seconds += since.elapsed().as_secs_f64();
+                self.look(launch, kept)?;
+                since = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: u32) -> Result<(), Stop> {
+        let gpu = self.pulse.gpu;
+        if launch > AHEAD {
+            self.pulse.wait(Some(launch - AHEAD))?.map_err(|error| crashed(self.pulse.running())(error))?;
+        }
+        let addresses = self.grids.of_launch(launch);
+        if let Err(error) = gpu.launch(self.function, &self.run.geometry, addresses, self.run.n, self.run.r) {
+            // What an earlier launch died of may show only now.
+            self.pause()?;
+            return Err(self.refused(launch, error));
+        }
+        let logged = self.counter.as_mut().map_or(Ok(()), |counter| counter.log(gpu));
+        logged.and_then(|()| self.pulse.mark(launch)).map_err(|error| crashed(self.pulse.running())(error))
+    }
+
+    /// A launch that the driver did not take.
+    fn refused(&self, launch: u32, error: DriverError) -> Stop {
+        // Little local memory a thread: it is the GPU that is full.
+        let full = error.0 == OUT_OF_MEMORY && self.function.facts.local < LOCAL_IS_LARGE;
+        if full || is_the_machines(error.0) {
+            return Stop::Machine(anyhow::Error::from(error).context(format!("launch {launch} could not be made")));
+        }
+        Stop::Fault(RawFault::Refused { launch, code: error.0 })
+    }
+
+    /// Waits for all launches so far.
+    fn pause(&mut self) -> Result<(), Stop> {
+        self.pulse.wait(None)?.map_err(|error| crashed(self.pulse.running())(error))
+    }
+
+    /// What can be seen after `launch`, the stream being idle.
+    fn look(&mut self, launch: u32, kept: bool) -> Result<(), Stop> {
+        let gpu = self.pulse.gpu;
+        self.grids.fetch_bands(gpu)?;
+        let (input, compared) = (input_of(launch), launch <= WATCHED && self.seen.input_changed.is_none());
+        if compared {
+            self.grids.fetch(gpu, input)?;
+        }
+        if let Some(counter) = &mut self.counter {
+            counter.fetch(gpu)?;
+        }
+        self.pulse.wait(None)?.context("the grids could not be read")?;
+        self.seen.bands.extend(self.grids.changes(launch));
+        if let Some(counter) = &mut self.counter {
+            counter.settle();
+        }
+        if compared {
+            self.seen.input_changed = first_change(launch, &self.input, self.grids.cells());
+        }
+        if !kept && !compared {
+            return Ok(());
+        }
+        self.grids.fetch(gpu, 1 - input)?;
+        self.pulse.wait(None)?.context("the grid could not be read")?;
+        if launch < WATCHED {
+            self.input.copy_from_slice(self.grids.cells());
+        }
+        if kept {
+            self.pulse.say(&Reply::Grid(launch), wire::bytes_of(self.grids.cells()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The first cell that differs, with the bits it had and has.
+fn first_change(launch: u32, before: &[f32], after: &[f32]) -> Option<(u32, usize, u32, u32)> {
+    if wire::bytes_of(before) == wire::bytes_of(after) {
+        return None;
+    }
+    let cell = before.iter().zip(after).position(|(old, new)| old.to_bits() != new.to_bits())?;
+    Some((launch, cell, before[cell].to_bits(), after[cell].to_bits()))
+}

@@ -1,0 +1,34 @@
+//! What every worker process does, whatever its engine: it serves frames, and it ends with the grader.
+
+use std::fs::File;
+use std::io::Write;
+
+use anyhow::{Context, Result};
+
+/// Keeps standard output for replies and lets descriptor 1 point to standard error, which the grader captures.
+pub fn take_over_stdout() -> Result<File> {
+    let kept = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3).context("cannot keep the reply channel")?;
+    rustix::stdio::dup2_stdout(std::io::stderr()).context("cannot redirect standard output")?;
+    Ok(File::from(kept))
+}
+
+/// Pushes out what kernels printed through C's standard output.
+pub fn flush_prints() {
+    // SAFETY: fflush(NULL) flushes all C streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    let _ = std::io::stderr().flush();
+}
+
+/// Ends this process when the grader is gone, even in the middle of a launch. A thread that looks, rather than a
+/// parent-death signal: that one fires when the *thread* that started the worker ends. `prepare` runs on that thread.
+pub fn end_with_parent(prepare: impl FnOnce() + Send + 'static) {
+    let parent = rustix::process::getppid();
+    std::thread::spawn(move || {
+        prepare();
+        while rustix::process::getppid() == parent {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        // SAFETY: nothing of this process is worth cleaning up.
+        unsafe { libc::_exit(1) };
+    });
+}
