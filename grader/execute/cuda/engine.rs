@@ -274,6 +274,7 @@ fn observation(
         words_read: raw.words_read,
         hazards: raw.bands.iter().map(hazard).collect(),
         input_changed,
+        shortcut: false,
         writer: None,
         fault,
         output,
