@@ -13,7 +13,7 @@ use crate::compile::scratch::clean_up_when_interrupted;
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
-use crate::grade::{self, Graded, Order, Workshop};
+use crate::grade::{self, EngineChoice, Graded, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
 use crate::report::{Report, json, text};
@@ -92,17 +92,30 @@ struct Common {
     /// What runs the kernel.
     #[arg(long, value_enum, default_value = "auto")]
     engine: Engine,
-    /// The architecture that nvcc compiles for; the cpu engine enforces the limits of sm_75, the lesson's.
-    #[arg(long, value_name = "sm_NN", default_value = "sm_75", value_parser = arch)]
-    arch: u32,
+    /// The architecture that nvcc compiles for: the GPU's unless given, sm_75 where there is none. Engine cpu enforces the
+    /// limits of sm_75, the lesson's.
+    #[arg(long, value_name = "sm_NN", value_parser = arch)]
+    arch: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Engine {
     /// The best this machine has.
     Auto,
+    /// A GPU runs, counts and times the kernel; the processor watches it as well.
+    Cuda,
     /// No GPU: the kernel is compiled for the processor and every access is observed.
     Cpu,
+}
+
+impl From<Engine> for EngineChoice {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Auto => Self::Auto,
+            Engine::Cuda => Self::Cuda,
+            Engine::Cpu => Self::Cpu,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +129,9 @@ struct Selftest {
     /// The folder with right/ and wrong/.
     #[arg(long, value_name = "DIR")]
     fixtures: Option<PathBuf>,
+    /// What runs the kernels.
+    #[arg(long, value_enum, default_value = "auto")]
+    engine: Engine,
     /// Never fetch a compiler.
     #[arg(long)]
     offline: bool,
@@ -158,6 +174,7 @@ fn run(command: Command) -> ExitCode {
                 fixtures: args.fixtures,
                 filters: args.filter,
                 jobs: args.jobs.map(usize::from),
+                engine: args.engine.into(),
                 offline: args.offline,
             })
         }),
@@ -187,9 +204,8 @@ fn worker(main: fn() -> anyhow::Result<()>) -> ExitCode {
 }
 
 fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order {
-    // Both choices mean the cpu engine until there is another.
-    let (Engine::Auto | Engine::Cpu) = common.engine;
-    Order { path, scope, needs_nvcc, strict: common.strict, seed: common.seed, arch: common.arch, quiet: false }
+    let Common { seed, strict, arch, engine, .. } = common;
+    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), quiet: false }
 }
 
 /// Grades, and delivers a report whatever happens.

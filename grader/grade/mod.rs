@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::compile::gpu::GpuBuilds;
 use crate::execute::Place;
 use crate::execute::cpu::GeometryOf;
+use crate::execute::cuda::GpuInfo;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge;
@@ -21,6 +23,7 @@ use crate::report::{self, Diagnostic, Launch, Report, build, escape};
 use crate::submission::Kernel;
 use crate::verdict::{Check, CheckId, Status};
 
+mod engines;
 pub mod seed;
 mod stations;
 pub mod trials;
@@ -43,10 +46,21 @@ pub struct Order {
     pub strict: bool,
     /// Drawn at random when `None`.
     pub seed: Option<u64>,
-    /// 75 is sm_75.
-    pub arch: u32,
+    /// 75 is sm_75; that of the GPU, or the lesson's, when `None`.
+    pub arch: Option<u32>,
+    pub engine: EngineChoice,
     /// Show no progress.
     pub quiet: bool,
+}
+
+/// Which engine is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// cuda where there is a GPU, else cpu.
+    #[default]
+    Auto,
+    Cuda,
+    Cpu,
 }
 
 /// A grade, with what the text report shows besides.
@@ -93,6 +107,8 @@ pub struct Cuda {
     pub diagnostics: Vec<Diagnostic>,
     /// nvcc's version; `None` when there is no nvcc.
     pub nvcc: Option<String>,
+    /// The builds for the GPU, where one is to be used.
+    pub gpu: Option<GpuBuilds>,
 }
 
 /// The kernel that was found, and how it is launched on the exercise's grid.
@@ -114,14 +130,27 @@ pub enum Prepared {
 
 /// The stations before the judge, as a grade needs them. Errors are the machine's fault.
 pub trait Stations: Sync {
+    /// A submission built for the host, or why it cannot be.
+    type Host: Send;
+
     /// Reads the submission.
     fn read(&self) -> anyhow::Result<Result<Source, Refusal>>;
-    /// Has nvcc compile it.
-    fn compile(&self, source: &Source) -> anyhow::Result<Cuda>;
+    /// Has nvcc compile it; the kernel, when it was found, is built for the GPU as well.
+    fn compile(&self, source: &Source, kernel: Option<&Kernel>) -> anyhow::Result<Cuda>;
     /// Finds the kernel and its launch; else the failed check `kernel`.
     fn find(&self, source: &Source) -> Result<Found, Check>;
-    /// Makes the builds that the engine runs, and starts it.
-    fn engine(&self, source: &Source, found: &Found) -> anyhow::Result<Prepared>;
+    /// Builds it for the host.
+    fn host(&self, source: &Source, found: &Found) -> anyhow::Result<Self::Host>;
+    /// Puts together what was built.
+    fn engine(
+        &self,
+        source: &Source,
+        found: &Found,
+        host: Self::Host,
+        gpu: Option<GpuBuilds>,
+    ) -> anyhow::Result<Prepared>;
+    /// The GPU, or why engine cpu is used where the best engine is wanted; `None` when engine cpu was asked for.
+    fn gpu(&self) -> Option<Result<GpuInfo, String>>;
     /// Version of the host compiler; `None` when there is none.
     fn host_compiler(&self) -> Option<String>;
 }
@@ -132,7 +161,7 @@ pub fn grade(order: &Order, exercise: &Exercise, workshop: &Workshop) -> anyhow:
 }
 
 /// Grades one submission with the given stations.
-pub fn grade_with(stations: &dyn Stations, order: &Order, exercise: &Exercise) -> anyhow::Result<Graded> {
+pub fn grade_with(stations: &impl Stations, order: &Order, exercise: &Exercise) -> anyhow::Result<Graded> {
     let started = Instant::now();
     let seed = order.seed.map_or_else(seed::random, Ok)?;
     let mut draft = Draft::new(order, seed);
@@ -154,7 +183,7 @@ pub fn grade_with(stations: &dyn Stations, order: &Order, exercise: &Exercise) -
 
 /// From the text to the last trial; returns early where a check failed or could not be judged.
 fn run_stations(
-    stations: &dyn Stations,
+    stations: &impl Stations,
     source: &Source,
     exercise: &Exercise,
     draft: &mut Draft,
@@ -163,6 +192,7 @@ fn run_stations(
     let built = build_side_by_side(stations, source);
     draft.report.durations.compile = began.elapsed().as_secs_f64();
     draft.report.environment.host_compiler = stations.host_compiler();
+    draft.take_gpu(stations.gpu());
     let cuda = built.cuda?;
     draft.report.environment.nvcc = cuda.nvcc;
     draft.report.diagnostics = cuda.diagnostics;
@@ -177,47 +207,54 @@ fn run_stations(
         }
     };
     draft.take_kernel(&found.kernel);
-    match found.launch {
-        Ok(launch) => draft.take_launch(launch),
+    match &found.launch {
+        Ok(launch) => draft.take_launch(launch.clone()),
         Err(check) => {
-            draft.add(check);
+            draft.add(check.clone());
             return Ok(());
         }
     }
-    match built.prepared.transpose()? {
-        Some(Prepared::Engine(engine)) => run_trials(engine.as_ref(), exercise, draft),
-        Some(Prepared::Cannot(reason)) => {
+    let Some(host) = built.host.transpose()? else { return Ok(()) };
+    draft.report.gpu_build = cuda.gpu.as_ref().map(build::gpu_build);
+    match stations.engine(source, &found, host, cuda.gpu)? {
+        Prepared::Engine(engine) => run_trials(engine.as_ref(), exercise, draft),
+        Prepared::Cannot(reason) => {
             draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
             Ok(())
         }
-        None => Ok(()),
     }
 }
 
 /// What the compilers and the text made of a submission.
-struct Built {
+struct Built<H> {
     cuda: anyhow::Result<Cuda>,
     found: Result<Found, Check>,
     /// `None` when there is no kernel or launch to build for.
-    prepared: Option<anyhow::Result<Prepared>>,
+    host: Option<anyhow::Result<H>>,
 }
 
-/// nvcc on one thread; the text and the host compiler on another.
-fn build_side_by_side(stations: &dyn Stations, source: &Source) -> Built {
-    std::thread::scope(|scope| {
-        let nvcc = scope.spawn(|| stations.compile(source));
-        let found = stations.find(source);
-        let launchable = found.as_ref().ok().filter(|found| found.launch.is_ok());
-        let prepared = launchable.map(|found| stations.engine(source, found));
-        let cuda = nvcc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Built { cuda, found, prepared }
-    })
+/// nvcc on one thread, the host compiler on another.
+fn build_side_by_side<S: Stations>(stations: &S, source: &Source) -> Built<S::Host> {
+    let found = stations.find(source);
+    let launchable = found.as_ref().ok().filter(|found| found.launch.is_ok());
+    let (cuda, host) = std::thread::scope(|scope| {
+        let nvcc = scope.spawn(|| stations.compile(source, launchable.map(|found| &found.kernel)));
+        let host = launchable.map(|found| stations.host(source, found));
+        (nvcc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), host)
+    });
+    Built { cuda, found, host }
 }
 
 fn run_trials(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<()> {
     let began = Instant::now();
     draft.report.engine = Some(engine.name().to_owned());
-    let mut judge = Judge::new(exercise, draft.options);
+    let means = engine.means();
+    if means.gpu {
+        // A GPU takes the lesson's sizes in its stride.
+        draft.options.scope = Scope::Full;
+        draft.report.scope = Some(Scope::Full);
+    }
+    let mut judge = Judge::new(exercise, draft.options, means);
     let progress = (!draft.quiet).then(|| Progress::count(judge.plan().len() as u64, "trials"));
     let show = |planned: &Planned| {
         if let Some(progress) = &progress {
@@ -275,6 +312,15 @@ impl Draft {
         }
     }
 
+    fn take_gpu(&mut self, gpu: Option<Result<GpuInfo, String>>) {
+        let environment = &mut self.report.environment;
+        match gpu {
+            Some(Ok(gpu)) => (environment.gpu, environment.driver) = (Some(escape::line(&gpu.name)), Some(gpu.driver)),
+            Some(Err(reason)) => environment.engine_reason = Some(escape::line(&reason)),
+            None => {}
+        }
+    }
+
     fn take_kernel(&mut self, kernel: &Kernel) {
         let summary = format!("{}, heat.cu:{}", kernel.name, kernel.line);
         self.add(Check::new(CheckId::Kernel, Status::Pass, summary));
@@ -302,6 +348,7 @@ impl Draft {
         }
         self.report.first_mismatch = judgement.first_mismatch.map(|first| build::first_mismatch(&first, exercise));
         self.report.reads = judgement.reads.as_ref().map(build::reads);
+        self.report.timing = judgement.timing;
         self.report.hazards = judgement.hazards.iter().map(build::hazard).collect();
         self.report.output = escape::block(&judgement.output, escape::OUTPUT);
         for (kind, seconds) in judgement.seconds {

@@ -1,26 +1,25 @@
 //! The stations as this machine has them.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 
-use super::trials::Engine;
-use super::workshop::{REFERENCE, REFERENCE_KERNEL, Workshop};
+use super::engines::{Cpu, Engines, Gpu, Shipped, Start};
+use super::workshop::Workshop;
 use super::{Cuda, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
+use crate::compile::gpu::{self, GpuBuilds};
 use crate::compile::host::{self, HostBuilds, Wanted};
 use crate::compile::nvcc::{self, Outcome};
 use crate::compile::process::Limit;
 use crate::compile::toolkit::Lookup;
-use crate::execute::Runner;
-use crate::execute::cpu::{CpuRunner, GeometryOf, Program, this_executable};
+use crate::execute::cpu::GeometryOf;
+use crate::execute::cuda::GpuInfo;
 use crate::exercise::Exercise;
 use crate::judge::answer::{Given, GivenRow};
-use crate::judge::case;
 use crate::report::{Diagnostic, Launch};
 use crate::submission::constructs::constructs;
-use crate::submission::{self, Geometry, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
+use crate::submission::{self, Kernel, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
 use crate::verdict::{Check, CheckId, Status};
 
 /// The real stations.
@@ -28,11 +27,13 @@ pub struct Machine<'a> {
     order: &'a Order,
     exercise: &'a Exercise,
     workshop: &'a Workshop,
+    gpu: Start,
 }
 
 impl<'a> Machine<'a> {
+    /// Starts the GPU's workers at once: they make their contexts while compilers run.
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
-        Self { order, exercise, workshop }
+        Self { order, exercise, workshop, gpu: Start::of(order.engine) }
     }
 
     /// The reason why a gate cannot be judged without nvcc, or the warning that takes its place at a learner's desk.
@@ -40,11 +41,13 @@ impl<'a> Machine<'a> {
         let status = if self.order.needs_nvcc { Status::Skip } else { Status::Warn };
         let check =
             Check::new(CheckId::Compile, status, format!("not compiled as CUDA: {reason}")).with(format!("{remedy}."));
-        Cuda { check, diagnostics: Vec::new(), nvcc: None }
+        Cuda { check, diagnostics: Vec::new(), nvcc: None, gpu: None }
     }
 }
 
 impl Stations for Machine<'_> {
+    type Host = Result<HostBuilds, String>;
+
     fn read(&self) -> Result<Result<Source, Refusal>> {
         Ok(match submission::read(&self.order.path) {
             Ok(read) => Ok(Source {
@@ -60,7 +63,7 @@ impl Stations for Machine<'_> {
         })
     }
 
-    fn compile(&self, source: &Source) -> Result<Cuda> {
+    fn compile(&self, source: &Source, kernel: Option<&Kernel>) -> Result<Cuda> {
         let gxx = match self.workshop.host_compiler() {
             Lookup::Found(gxx) => gxx,
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
@@ -69,8 +72,16 @@ impl Stations for Machine<'_> {
             Lookup::Found(toolkit) => toolkit,
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
         };
-        let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, None, self.order.arch)?;
+        let gpu = self.gpu.info()?;
+        let found_arch = gpu.as_ref().and_then(|gpu| gpu.as_ref().ok()).map(|gpu| gpu.arch);
+        let arch = self.order.arch.or(found_arch).unwrap_or(nvcc::LESSON_ARCH);
+        let call = kernel.filter(|_| found_arch.is_some()).map(|kernel| kernel.call.as_str());
+        let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, call, arch)?;
         let warnings = build.warnings.shown.iter().map(diagnostic);
+        let builds = match &build.outcome {
+            Outcome::Compiled(cuda) if call.is_some() => gpu::finish(toolkit, cuda)?,
+            _ => None,
+        };
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors) = match &build.outcome {
             Outcome::Compiled(cuda) => (
@@ -88,6 +99,7 @@ impl Stations for Machine<'_> {
             check,
             diagnostics: errors.into_iter().chain(warnings).collect(),
             nvcc: Some(toolkit.version.clone()),
+            gpu: builds,
         })
     }
 
@@ -115,51 +127,63 @@ impl Stations for Machine<'_> {
         Ok(Found { kernel, launch, geometry })
     }
 
-    fn engine(&self, source: &Source, found: &Found) -> Result<Prepared> {
+    fn host(&self, source: &Source, found: &Found) -> Result<Self::Host> {
         let gxx = match self.workshop.host_compiler() {
             Lookup::Found(gxx) => gxx,
-            Lookup::Missing { reason, remedy } => return Ok(Prepared::Cannot(format!("{reason}; {remedy}"))),
+            Lookup::Missing { reason, remedy } => return Ok(Err(format!("{reason}; {remedy}"))),
         };
         let program_text = submission::Program::new(&source.text);
         if let Some(construct) = constructs(&program_text).first() {
-            return Ok(Prepared::Cannot(format!(
-                "heat.cu:{} uses {}, which engine cpu cannot run; it needs a GPU",
-                construct.line, construct.what
-            )));
+            let (line, what) = (construct.line, &construct.what);
+            return Ok(Err(format!("heat.cu:{line} uses {what}, which engine cpu cannot run; it needs a GPU")));
         }
-        let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
         let (reference, built) = std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.workshop.reference(gxx));
             let built = host::build(gxx, &source.text, &found.kernel.call, Wanted::FastAndChecked);
             (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
         });
-        let builds = match built?.outcome {
-            Outcome::Compiled(builds) => builds,
-            Outcome::Rejected(said) => return Ok(Prepared::Cannot(host_refusal(&said))),
-            Outcome::LimitHit { sentence, .. } => return Ok(Prepared::Cannot(sentence)),
+        reference?;
+        Ok(match built?.outcome {
+            Outcome::Compiled(builds) => Ok(builds),
+            Outcome::Rejected(said) => Err(host_refusal(&said)),
+            Outcome::LimitHit { sentence, .. } => Err(sentence),
+        })
+    }
+
+    fn engine(&self, source: &Source, found: &Found, host: Self::Host, gpu: Option<GpuBuilds>) -> Result<Prepared> {
+        let (Lookup::Found(gxx), toolkit) = (self.workshop.host_compiler(), self.workshop.toolkit()) else {
+            return Ok(Prepared::Cannot(host.err().unwrap_or_default()));
         };
-        let name = found.kernel.name.clone();
-        let submission = program(&builds, &name, &source.text, geometry);
-        let reference = program(reference?, REFERENCE_KERNEL, REFERENCE, Arc::new(self.reference_geometry()));
-        let (executable, lanes) = (this_executable()?, lanes());
-        Ok(Prepared::Engine(Box::new(Cpu { reference, submission, _builds: builds, executable, lanes })))
+        let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
+        let shipped = Shipped { exercise: self.exercise };
+        let cpu = match host {
+            Ok(builds) => {
+                let reference = self.workshop.reference(gxx)?;
+                Ok(Cpu::new(reference, builds, &found.kernel.name, &source.text, geometry.clone(), shipped)?)
+            }
+            Err(reason) => Err(reason),
+        };
+        let gpu = match (gpu, toolkit, self.gpu.take()) {
+            (Some(builds), Lookup::Found(toolkit), Some(pair)) => {
+                let reference = self.workshop.gpu_reference(toolkit, gxx, builds.arch)?;
+                Some(Gpu::new(pair, &reference, builds, &found.kernel.name, geometry, shipped))
+            }
+            _ => None,
+        };
+        Ok(match (cpu, gpu) {
+            (Err(reason), None) => Prepared::Cannot(reason),
+            (cpu, gpu) => Prepared::Engine(Box::new(Engines { cpu, gpu })),
+        })
+    }
+
+    fn gpu(&self) -> Option<Result<GpuInfo, String>> {
+        self.gpu.info().ok().flatten()
     }
 
     fn host_compiler(&self) -> Option<String> {
         match self.workshop.host_compiler() {
             Lookup::Found(gxx) => Some(format!("g++ {}", gxx.version)),
             Lookup::Missing { .. } => None,
-        }
-    }
-}
-
-impl Machine<'_> {
-    /// The reference's launch: the exercise's default.
-    fn reference_geometry(&self) -> impl Fn(u32) -> Result<Geometry, String> + use<> {
-        let ([bx, by], [tx, ty]) = (self.exercise.launch.block, self.exercise.launch.tile);
-        move |n| {
-            let interior = n.saturating_sub(2);
-            Ok(Geometry { grid: [interior.div_ceil(tx), interior.div_ceil(ty), 1], block: [bx, by, 1], shared: 0 })
         }
     }
 }
@@ -174,11 +198,6 @@ fn given(answer: submission::Answer) -> Given {
         ratio: row.ratio,
     };
     Given { rows: answer.rows.into_iter().map(row).collect(), ship: answer.ship.unwrap_or_default() }
-}
-
-/// OS threads that share the blocks of a launch.
-fn lanes() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16)
 }
 
 fn rejected(named: &str, said: &diagnostics::Diagnostics) -> Check {
@@ -237,39 +256,4 @@ fn launch_check(fault: &LaunchFault) -> Check {
     let mut check = Check::new(CheckId::Launch, Status::Fail, fault.to_string()).at(place);
     check.details = fault.details();
     check
-}
-
-/// A program for engine cpu; `builds` must outlive its runs.
-fn program(builds: &HostBuilds, kernel: &str, source: &str, geometry: Arc<GeometryOf>) -> Program {
-    Program {
-        fast: builds.fast.clone(),
-        checked: builds.checked.clone(),
-        kernel: kernel.to_owned(),
-        source: Arc::from(source),
-        geometry,
-    }
-}
-
-/// Engine cpu for one grade.
-struct Cpu {
-    reference: Program,
-    submission: Program,
-    /// Keeps the submission's objects on disk; the workshop keeps the reference's.
-    _builds: HostBuilds,
-    executable: PathBuf,
-    lanes: usize,
-}
-
-impl Engine for Cpu {
-    fn name(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn runner(&self, program: case::Program) -> Result<Box<dyn Runner>> {
-        let program = match program {
-            case::Program::Reference => &self.reference,
-            case::Program::Submission => &self.submission,
-        };
-        Ok(Box::new(CpuRunner::new(program.clone(), &self.executable, self.lanes)))
-    }
 }

@@ -2,28 +2,46 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
-use crate::execute::{Observation, Runner};
+use crate::execute::cuda::Timed;
+use crate::execute::{Observation, Processor, Runner, Trial};
 use crate::exercise::Exercise;
 use crate::judge::Judge;
 use crate::judge::case::{Case, Program, Request};
-use crate::judge::outcome::Outcome;
-use crate::judge::plan::{Kind, Planned};
+use crate::judge::outcome::{Clocked, Outcome};
+use crate::judge::plan::{Kind, Means, Planned};
 
 /// Gives runners for the two programs of a grade, each with a worker of its own.
 pub trait Engine: Sync {
     /// `cpu` or `cuda`.
     fn name(&self) -> &'static str;
 
-    /// A fresh runner.
-    fn runner(&self, program: Program) -> anyhow::Result<Box<dyn Runner>>;
+    /// What it can do with the submission.
+    fn means(&self) -> Means {
+        Means::default()
+    }
+
+    /// A runner for whom nothing of the program has run yet.
+    fn runner(&self, program: Program, on: Processor) -> anyhow::Result<Box<dyn Runner>>;
+
+    /// Times the submission against the reference; only with a GPU.
+    fn time(&self, _trial: &Trial) -> anyhow::Result<TimedRun> {
+        bail!("this engine has no GPU to time on")
+    }
 }
 
-/// The trials that run one after another. The watched ones use one OS thread, the long ones all cores: side by side
-/// they fill a machine better than in a row.
+/// What a timing brought back.
+pub struct TimedRun {
+    pub timed: Timed,
+    /// Words read per cell-step by the reference's kernels, by name.
+    pub reads: Vec<(String, f64)>,
+}
+
+/// The trials that run one after another. The watched ones use one OS thread, the long ones all cores or the GPU: side by
+/// side they fill a machine better than in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
     Watched,
@@ -32,10 +50,11 @@ enum Stream {
 
 const STREAMS: [Stream; 2] = [Stream::Watched, Stream::Long];
 
-fn stream_of(kind: Kind) -> Stream {
-    match kind {
-        Kind::Hazards | Kind::Count | Kind::Portable => Stream::Watched,
-        Kind::Sharp | Kind::Thousand => Stream::Long,
+fn stream_of(planned: &Planned) -> Stream {
+    match (planned.on, planned.kind) {
+        (Processor::Gpu, _) => Stream::Long,
+        (Processor::Cpu, Kind::Sharp | Kind::Thousand | Kind::Time) => Stream::Long,
+        (Processor::Cpu, Kind::Hazards | Kind::Count | Kind::Portable) => Stream::Watched,
     }
 }
 
@@ -92,7 +111,7 @@ struct Dispatcher<'p> {
 
 impl<'p> Dispatcher<'p> {
     fn new(plan: &'p [Planned], orders: [mpsc::Sender<(usize, Planned)>; 2]) -> Self {
-        let of = |stream| (0..plan.len()).filter(|&at| stream_of(plan[at].kind) == stream).collect();
+        let of = |stream| (0..plan.len()).filter(|&at| stream_of(&plan[at]) == stream).collect();
         Self {
             plan,
             orders,
@@ -113,7 +132,7 @@ impl<'p> Dispatcher<'p> {
             }
             self.send_orders()?;
             let (at, result) = results.recv().context("the threads that run trials ended early")?;
-            self.busy[stream_of(self.plan[at].kind) as usize] = false;
+            self.busy[stream_of(&self.plan[at]) as usize] = false;
             self.back[at] = true;
             self.done[at] = Some(result);
         }
@@ -133,10 +152,12 @@ impl<'p> Dispatcher<'p> {
         Ok(())
     }
 
-    /// The long run cannot be called off half-way, so it waits for what finds most faults in a second.
+    /// The long run cannot be called off half-way, so it waits for what finds most faults in a second. On a GPU it is short.
     fn may_start(&self, at: usize) -> bool {
         let quick = |before: &usize| matches!(self.plan[*before].kind, Kind::Hazards | Kind::Sharp);
-        self.plan[at].kind != Kind::Thousand || (0..at).filter(quick).all(|before| self.back[before])
+        self.plan[at].kind != Kind::Thousand
+            || self.plan[at].on == Processor::Gpu
+            || (0..at).filter(quick).all(|before| self.back[before])
     }
 }
 
@@ -145,7 +166,7 @@ struct Bench<'a> {
     engine: &'a dyn Engine,
     exercise: &'a Exercise,
     cancelled: &'a AtomicBool,
-    runners: Vec<(Program, Box<dyn Runner>)>,
+    runners: Vec<((Program, Processor), Box<dyn Runner>)>,
     kind: Option<Kind>,
 }
 
@@ -156,6 +177,9 @@ impl Bench<'_> {
             self.runners.clear();
         }
         self.kind = Some(planned.kind);
+        if planned.kind == Kind::Time {
+            return Ok(Some(self.timed(planned)));
+        }
         let mut case = Case::new(self.exercise, planned);
         while let Some(request) = case.next() {
             if self.cancelled.load(Ordering::Relaxed) {
@@ -166,15 +190,33 @@ impl Bench<'_> {
         Ok(Some(case.close()))
     }
 
-    fn observe(&mut self, request: &Request) -> anyhow::Result<Observation> {
-        if request.fresh {
-            self.runners.retain(|(program, _)| *program != request.program);
+    /// Times the submission. That no time could be taken is no ground for leaving it ungraded.
+    fn timed(&mut self, planned: Planned) -> Outcome {
+        self.runners.clear();
+        let trial = planned.trial();
+        let mut outcome = Outcome::new(planned);
+        match self.engine.time(&trial) {
+            Ok(TimedRun { timed, reads }) => {
+                let whole = timed.grid.filter(|round| round.launches == trial.launches);
+                let last = whole.map(|round| Arc::new(round.grid));
+                outcome.fault = timed.fault;
+                outcome.timed = Some(Clocked::Measured { times: timed.times, reads, last });
+            }
+            Err(error) => outcome.timed = Some(Clocked::Not(format!("{error:#}"))),
         }
-        let known = self.runners.iter().position(|(program, _)| *program == request.program);
+        outcome
+    }
+
+    fn observe(&mut self, request: &Request) -> anyhow::Result<Observation> {
+        let wanted = (request.program, request.on);
+        if request.fresh {
+            self.runners.retain(|(of, _)| *of != wanted);
+        }
+        let known = self.runners.iter().position(|(of, _)| *of == wanted);
         let at = match known {
             Some(at) => at,
             None => {
-                self.runners.push((request.program, self.engine.runner(request.program)?));
+                self.runners.push((wanted, self.engine.runner(request.program, request.on)?));
                 self.runners.len() - 1
             }
         };

@@ -1,9 +1,10 @@
 //! What the grades of one run share: the compilers, looked up once, and the reference, built once.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Result, anyhow};
 
+use crate::compile::gpu::{self, ReferenceBuilds};
 use crate::compile::host::{self, HostBuilds, Wanted};
 use crate::compile::nvcc::Outcome;
 use crate::compile::toolkit::{self, HostCompiler, Lookup, Toolkit};
@@ -19,13 +20,20 @@ pub struct Workshop {
     host_compiler: Lookup<HostCompiler>,
     toolkit: OnceLock<Lookup<Toolkit>>,
     reference: OnceLock<Result<HostBuilds, String>>,
+    gpu_reference: Mutex<Vec<Arc<ReferenceBuilds>>>,
 }
 
 impl Workshop {
     /// Looks for g++; `offline` forbids fetching nvcc later.
     pub fn new(offline: bool) -> Self {
         let host_compiler = toolkit::find_host_compiler();
-        Self { offline, host_compiler, toolkit: OnceLock::new(), reference: OnceLock::new() }
+        Self {
+            offline,
+            host_compiler,
+            toolkit: OnceLock::new(),
+            reference: OnceLock::new(),
+            gpu_reference: Mutex::default(),
+        }
     }
 
     pub fn host_compiler(&self) -> &Lookup<HostCompiler> {
@@ -35,6 +43,18 @@ impl Workshop {
     /// nvcc, fetched on the first call where the machine has none.
     pub fn toolkit(&self) -> &Lookup<Toolkit> {
         self.toolkit.get_or_init(|| toolkit::find_toolkit(self.offline))
+    }
+
+    /// The reference, built once for each architecture. That it cannot be built is the machine's fault.
+    pub fn gpu_reference(&self, toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<Arc<ReferenceBuilds>> {
+        // Held while building: whoever else wants the same waits for it.
+        let mut built = self.gpu_reference.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = built.iter().find(|known| known.arch == arch) {
+            return Ok(known.clone());
+        }
+        let builds = Arc::new(gpu::build_reference(toolkit, gxx, arch)?);
+        built.push(builds.clone());
+        Ok(builds)
     }
 
     /// The reference, built for the host on the first call. That it cannot be built is the machine's fault.

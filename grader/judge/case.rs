@@ -15,9 +15,9 @@ use anyhow::{Context, bail, ensure};
 
 use super::bracket::{Bracket, Start};
 use super::cells::{Difference, compare};
-use super::outcome::{FirstMismatch, Outcome, Writer};
+use super::outcome::{FirstMismatch, Outcome, RunsDiffer, Writer};
 use super::plan::{Kind, Planned};
-use crate::execute::{Observation, Trial, Watch};
+use crate::execute::{Observation, Processor, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
 
@@ -34,6 +34,8 @@ pub enum Program {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub program: Program,
+    /// What runs it.
+    pub on: Processor,
     pub trial: Trial,
     /// Whether the run must start in a fresh worker: device variables keep what earlier launches left in them.
     pub fresh: bool,
@@ -42,6 +44,8 @@ pub struct Request {
 /// What the case waits for.
 enum Step {
     Submission,
+    /// The same again, from the same state.
+    Again,
     Reference,
     /// The reference from the grid before the spot with this index.
     Spot(usize),
@@ -80,11 +84,8 @@ impl<'a> Case<'a> {
     /// The run to make next; `None` when the case is closed.
     pub fn next(&self) -> Option<Request> {
         match &self.step {
-            Step::Submission => Some(Request {
-                program: Program::Submission,
-                trial: self.trial.clone(),
-                fresh: self.outcome.planned.kind == Kind::Thousand,
-            }),
+            Step::Submission => Some(self.submission(self.outcome.planned.kind == Kind::Thousand)),
+            Step::Again => Some(self.submission(true)),
             Step::Reference => {
                 let launches: Vec<u32> = self.kept.iter().map(|(launch, _)| *launch).collect();
                 Some(self.reference(&self.trial.initial, &launches))
@@ -98,13 +99,14 @@ impl<'a> Case<'a> {
                 let initial = bracket.initial(&self.trial.initial);
                 let trial =
                     Trial { initial, launches, keep, watch: Watch::Fast, shortcuts: false, ..self.trial.clone() };
-                Some(Request { program: Program::Submission, trial, fresh: true })
+                Some(Request { program: Program::Submission, on: self.outcome.planned.on, trial, fresh: true })
             }
             Step::NarrowReference(bracket, _) => {
                 Some(self.reference(&bracket.initial(&self.trial.initial), &bracket.keep()))
             }
             Step::Attribute(bracket) => self.outcome.first.as_ref().map(|first| Request {
                 program: Program::Submission,
+                on: Processor::Cpu,
                 fresh: false,
                 trial: Trial {
                     initial: bracket.right.1.clone(),
@@ -127,6 +129,7 @@ impl<'a> Case<'a> {
         self.shortcut |= seen.shortcut;
         self.step = match std::mem::replace(&mut self.step, Step::Done) {
             Step::Submission => self.fold_submission(seen)?,
+            Step::Again => self.fold_again(seen)?,
             Step::Reference => self.fold_reference(&seen)?,
             Step::Spot(at) => self.fold_spot(at, &seen)?,
             Step::NarrowSubmission(bracket) => self.fold_narrow_submission(bracket, seen),
@@ -149,13 +152,37 @@ impl<'a> Case<'a> {
         }
         self.kept = seen.grids.into_iter().map(|(launch, grid)| (launch, Arc::new(grid))).collect();
         let outcome = &mut self.outcome;
+        if outcome.planned.kind == Kind::Thousand {
+            outcome.last = self.kept.last().map(|(_, grid)| grid.clone());
+        }
         outcome.words_read = seen.words_read;
         outcome.hazards = seen.hazards;
         outcome.input_changed = seen.input_changed;
         outcome.fault = seen.fault;
         outcome.output = seen.output;
         outcome.wall_seconds += seen.wall_seconds;
-        Ok(if self.kept.is_empty() { Step::Done } else { Step::Reference })
+        Ok(match self.kept.is_empty() {
+            true => Step::Done,
+            false if outcome.planned.twice && outcome.fault.is_none() => Step::Again,
+            false => Step::Reference,
+        })
+    }
+
+    /// Compares a second run with the first, bit by bit.
+    fn fold_again(&mut self, seen: Observation) -> anyhow::Result<Step> {
+        ensure!(seen.fault.is_some() || seen.grids.len() == self.kept.len(), "the engine kept other grids than before");
+        self.outcome.wall_seconds += seen.wall_seconds;
+        let pairs = self.kept.iter().zip(&seen.grids);
+        self.outcome.runs_differ = pairs
+            .filter(|((_, first), (_, second))| first.n() == second.n())
+            .find_map(|((launch, first), (_, second))| RunsDiffer::between(*launch, first, second));
+        self.outcome.fault = seen.fault;
+        Ok(Step::Reference)
+    }
+
+    /// The planned run of the submission.
+    fn submission(&self, fresh: bool) -> Request {
+        Request { program: Program::Submission, on: self.outcome.planned.on, trial: self.trial.clone(), fresh }
     }
 
     fn fold_reference(&mut self, seen: &Observation) -> anyhow::Result<Step> {
@@ -265,7 +292,8 @@ impl<'a> Case<'a> {
             return Step::NarrowSubmission(bracket);
         }
         self.record(&bracket);
-        if bracket.is_placed() { Step::Attribute(bracket) } else { Step::Done }
+        let attributable = bracket.is_placed() && self.outcome.planned.attributable;
+        if attributable { Step::Attribute(bracket) } else { Step::Done }
     }
 
     fn give_up(&mut self, bracket: &Bracket) -> Step {
@@ -308,7 +336,7 @@ impl<'a> Case<'a> {
             writer_of: None,
             shortcuts: self.trial.shortcuts,
         };
-        Request { program: Program::Reference, trial, fresh: false }
+        Request { program: Program::Reference, on: self.outcome.planned.on, trial, fresh: false }
     }
 
     /// The reference's grid after the timesteps of `launch` launches.

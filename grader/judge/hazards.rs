@@ -1,7 +1,8 @@
 //! Checks `memory` and `race`: what the watched trials saw besides the grids.
 
 use super::Seen;
-use super::outcome::Outcome;
+use super::clock;
+use super::outcome::{Outcome, RunsDiffer};
 use super::words;
 use crate::execute::{Hazard, HazardKind, InputChange, Memory, RunFault};
 use crate::verdict::{Check, CheckId, Status};
@@ -64,8 +65,14 @@ pub fn memory(seen: &Seen) -> Option<Check> {
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
     let check = if failing { found } else { fault().or(found) };
     check.or_else(|| {
-        let pass =
-            || Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled");
+        let pass = || match &seen.means.unwatched {
+            Some(reason) => {
+                unwatched(CheckId::Memory, "the guard bands around both grids and the input are intact", reason)
+            }
+            None => {
+                Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled")
+            }
+        };
         seen.complete_for(CheckId::Memory).then(pass)
     })
 }
@@ -74,12 +81,41 @@ pub fn memory(seen: &Seen) -> Option<Check> {
 pub fn race(seen: &Seen) -> Option<Check> {
     let found = hazards_of(seen, CheckId::Race);
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
-    let check = if failing { found } else { seen.gating().find_map(deadlock).or(found) };
+    let check = if failing { found } else { seen.gating().find_map(deadlock).or_else(|| runs_differ(seen)).or(found) };
     check.or_else(|| {
-        let pass =
-            || Check::new(CheckId::Race, Status::Pass, "no two threads meet between barriers, all reach each barrier");
-        seen.complete_for(CheckId::Race).then(pass)
+        let pass = || match &seen.means.unwatched {
+            Some(reason) => {
+                unwatched(CheckId::Race, "runs of the same thousand timesteps end with the same bits", reason)
+            }
+            None => {
+                Check::new(CheckId::Race, Status::Pass, "no two threads meet between barriers, all reach each barrier")
+            }
+        };
+        let complete = match seen.means.unwatched {
+            Some(_) => seen.complete_for(CheckId::Values),
+            None => seen.complete_for(CheckId::Race),
+        };
+        complete.then(pass)
     })
+}
+
+/// What stands for a check that only a watched run could pass.
+fn unwatched(id: CheckId, shown: &str, reason: &str) -> Check {
+    Check::new(id, Status::Warn, format!("for the instructor to look at: {shown}, but no thread was watched"))
+        .with(format!("{reason}."))
+}
+
+/// Two runs from the same grid that end differently: which thread comes first matters.
+fn runs_differ(seen: &Seen) -> Option<Check> {
+    let untimed = seen.gating().find_map(|outcome| Some((outcome.runs_differ?, outcome.planned.n, "two runs")));
+    let (differ, n, runs) =
+        untimed.or_else(|| clock::timed_differs(seen).map(|(differ, n)| (differ, n, "a timed and an untimed run")))?;
+    let RunsDiffer { launch, row, column, first, second } = differ;
+    let summary = format!(
+        "{runs} from the same grid differ: row {row}, column {column} is {first} in one and {second} in the other after \
+         launch {launch} (n = {n})"
+    );
+    Some(Check::new(CheckId::Race, Status::Fail, summary).with(advice(HazardKind::ReadWriteRace)))
 }
 
 /// The gravest hazards of a check, worded; a failing one is put first.

@@ -8,6 +8,7 @@ pub mod answer;
 mod bracket;
 pub mod case;
 pub mod cells;
+mod clock;
 mod diagnose;
 pub mod hazards;
 pub mod outcome;
@@ -20,8 +21,9 @@ mod words;
 
 use hazards::SeenHazard;
 use outcome::{FirstMismatch, Outcome};
-use plan::{Kind, Planned, Scope};
+use plan::{Kind, Means, Planned, Scope};
 use reads::Reads;
+use timing::Timing;
 
 use crate::execute::RunFault;
 use crate::exercise::Exercise;
@@ -42,6 +44,7 @@ pub struct Options {
 /// Outcomes so far, as the checks see them.
 pub struct Seen<'a> {
     pub exercise: &'a Exercise,
+    pub means: &'a Means,
     pub plan: &'a [Planned],
     /// In the order of the plan.
     pub outcomes: &'a [Outcome],
@@ -65,7 +68,7 @@ impl Seen<'_> {
 /// Whether a trial of this kind serves this check.
 fn serves(kind: Kind, id: CheckId) -> bool {
     match id {
-        CheckId::Values | CheckId::Ring => kind != Kind::Portable,
+        CheckId::Values | CheckId::Ring => !matches!(kind, Kind::Portable | Kind::Time),
         CheckId::Memory => matches!(kind, Kind::Hazards | Kind::Count),
         CheckId::Race => kind == Kind::Hazards,
         CheckId::Reads => kind == Kind::Count,
@@ -78,6 +81,7 @@ fn serves(kind: Kind, id: CheckId) -> bool {
 pub struct Judge<'a> {
     exercise: &'a Exercise,
     options: Options,
+    means: Means,
     plan: Vec<Planned>,
     outcomes: Vec<Outcome>,
 }
@@ -91,6 +95,8 @@ pub struct Judgement {
     pub first_mismatch: Option<FirstMismatch>,
     /// What the count trial counted.
     pub reads: Option<Reads>,
+    /// What the clock said; `None` without a GPU, and when no timing was made.
+    pub timing: Option<Timing>,
     /// All hazards of the trials that gate, each site once.
     pub hazards: Vec<SeenHazard>,
     /// What the kernel printed in the deterministic trials, unescaped.
@@ -101,9 +107,9 @@ pub struct Judgement {
 
 impl<'a> Judge<'a> {
     /// A judge who has seen nothing.
-    pub fn new(exercise: &'a Exercise, options: Options) -> Self {
-        let plan = plan::plan(exercise, options.scope, options.seed);
-        Self { exercise, options, plan, outcomes: Vec::new() }
+    pub fn new(exercise: &'a Exercise, options: Options, means: Means) -> Self {
+        let plan = plan::plan(exercise, options.scope, options.seed, &means);
+        Self { exercise, options, means, plan, outcomes: Vec::new() }
     }
 
     /// All trials, in the order in which their outcomes must be folded.
@@ -140,13 +146,15 @@ impl<'a> Judge<'a> {
         let ids = [CheckId::Values, CheckId::Ring, CheckId::Memory, CheckId::Race, CheckId::Reads, CheckId::Portable];
         let skipped = |id| Check::new(id, Status::Skip, reason.clone());
         checks.extend(ids.into_iter().zip(found).map(|(id, check)| check.unwrap_or_else(|| skipped(id))));
-        checks.push(Check::new(CheckId::Time, Status::Skip, "not timed: the cpu engine has no GPU to time on"));
         let seen = self.seen();
+        let (time, timing) = clock::time(&seen, self.options.seed);
+        checks.push(time.unwrap_or_else(|| skipped(CheckId::Time)));
         let strict_failure = |outcome: &&Outcome| self.options.strict || outcome.planned.kind != Kind::Portable;
         Judgement {
             checks,
             first_mismatch: self.outcomes.iter().filter(strict_failure).find_map(|outcome| outcome.first.clone()),
             reads: reads::measured(&seen),
+            timing,
             hazards: hazards::all(&seen),
             output: output(&seen),
             seconds: self.outcomes.iter().map(|outcome| (outcome.planned.kind, outcome.wall_seconds)).collect(),
@@ -154,7 +162,7 @@ impl<'a> Judge<'a> {
     }
 
     fn seen(&self) -> Seen<'_> {
-        Seen { exercise: self.exercise, plan: &self.plan, outcomes: &self.outcomes }
+        Seen { exercise: self.exercise, means: &self.means, plan: &self.plan, outcomes: &self.outcomes }
     }
 
     /// Checks `values`, `ring`, `memory`, `race`, `reads`, `portable`; `None` where trials are missing.

@@ -2,7 +2,10 @@
 
 use super::cells::{Difference, Mismatches, WrongCell};
 use super::plan::Planned;
-use crate::execute::{Actor, Hazard, InputChange, RunFault};
+use std::sync::Arc;
+
+use crate::execute::{Actor, Hazard, InputChange, RawTimes, RunFault};
+use crate::grid::Grid;
 
 /// Who wrote the first wrong cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,35 @@ pub struct Wrong {
     pub cells: Mismatches,
 }
 
+/// The first launch, and the first cell there in row-major order, that differs between two runs of one trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunsDiffer {
+    pub launch: u32,
+    pub row: usize,
+    pub column: usize,
+    pub first: f32,
+    pub second: f32,
+}
+
+impl RunsDiffer {
+    /// Compares two grids after the same launch; grids of different sizes are never given.
+    pub fn between(launch: u32, first: &Grid, second: &Grid) -> Option<Self> {
+        let differ = |(one, other): (&f32, &f32)| one.to_bits() != other.to_bits();
+        let cell = first.cells().iter().zip(second.cells()).position(differ)?;
+        let (row, column) = (cell / first.n(), cell % first.n());
+        Some(Self { launch, row, column, first: first.cells()[cell], second: second.cells()[cell] })
+    }
+}
+
+/// What timing came to.
+#[derive(Clone, Debug)]
+pub enum Clocked {
+    /// What was measured; words read per cell-step by the reference's kernels; and the grid after a whole round.
+    Measured { times: RawTimes, reads: Vec<(String, f64)>, last: Option<Arc<Grid>> },
+    /// Why nothing was: the machine's doing.
+    Not(String),
+}
+
 /// What a planned trial came to.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -48,6 +80,11 @@ pub struct Outcome {
     pub hazards: Vec<Hazard>,
     pub input_changed: Option<InputChange>,
     pub fault: Option<RunFault>,
+    /// Where a second run of the same trial ended otherwise.
+    pub runs_differ: Option<RunsDiffer>,
+    /// The submission's last grid of the long run.
+    pub last: Option<Arc<Grid>>,
+    pub timed: Option<Clocked>,
     /// What the kernel printed, unescaped.
     pub output: String,
     /// Seconds that the submission's runs took.
@@ -56,7 +93,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Nothing seen yet.
-    pub(super) fn new(planned: Planned) -> Self {
+    pub fn new(planned: Planned) -> Self {
         Self {
             planned,
             values: None,
@@ -66,6 +103,9 @@ impl Outcome {
             hazards: Vec::new(),
             input_changed: None,
             fault: None,
+            runs_differ: None,
+            last: None,
+            timed: None,
             output: String::new(),
             wall_seconds: 0.0,
         }

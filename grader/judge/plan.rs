@@ -7,7 +7,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::execute::{Trial, Watch};
+use crate::execute::{Processor, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
 
@@ -32,6 +32,8 @@ pub enum Kind {
     Count,
     /// All timesteps: values, ring.
     Thousand,
+    /// Rounds of all timesteps against the clock: time (and the grid that they end with).
+    Time,
     /// Odd and tiny grids: portable.
     Portable,
 }
@@ -44,6 +46,7 @@ impl Kind {
             Self::Sharp => "first launches",
             Self::Count => "words read",
             Self::Thousand => "long run",
+            Self::Time => "timing",
             Self::Portable => "odd sizes",
         }
     }
@@ -58,6 +61,12 @@ pub struct Planned {
     pub r: f32,
     pub launches: u32,
     pub watch: Watch,
+    /// What runs it.
+    pub on: Processor,
+    /// Whether it runs twice, and both must end with the same bits.
+    pub twice: bool,
+    /// Whether it can be found out which thread wrote a cell.
+    pub attributable: bool,
     /// After which launches the grid is wanted.
     pub keep: Vec<u32>,
     /// Launches that are checked by themselves, from the submission's own grid before them.
@@ -81,36 +90,101 @@ impl Planned {
     }
 }
 
+/// What the engines of a grade can do with its kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Means {
+    /// Whether there is a GPU: engine cuda, and engine cpu beside it for what a GPU does not show.
+    pub gpu: bool,
+    /// Why engine cpu cannot run the kernel, when it cannot: no thread is watched then.
+    pub unwatched: Option<String>,
+    /// Why no build counts reads, when none does.
+    pub uncounted: Option<Uncounted>,
+}
+
+/// What cannot be counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncounted {
+    /// In plain words.
+    pub construct: String,
+    /// Line of heat.cu, where known.
+    pub line: Option<u32>,
+    /// Whether it serves to hide reads and has no ordinary use.
+    pub hides: bool,
+}
+
+impl Means {
+    /// What runs the trials that need not be watched.
+    fn main(&self) -> Processor {
+        if self.gpu { Processor::Gpu } else { Processor::Cpu }
+    }
+}
+
 /// All trials of a grade in the order in which they are judged. Every seed derives from `seed`.
-pub fn plan(exercise: &Exercise, scope: Scope, seed: u64) -> Vec<Planned> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+pub fn plan(exercise: &Exercise, scope: Scope, seed: u64, means: &Means) -> Vec<Planned> {
     let figures = &exercise.exercise;
     let trials = &exercise.trials;
-    let mut planned = Vec::new();
-    let mut add = |kind, n, r, watch, keep: &[u32], spots| {
-        let seed = random.next_u64();
-        let launches = keep.last().copied().unwrap_or(1);
-        planned.push(Planned { kind, n, r, launches, watch, keep: keep.to_vec(), spots, seed });
-    };
+    let mut list =
+        List { random: ChaCha8Rng::seed_from_u64(seed), attributable: means.unwatched.is_none(), all: vec![] };
+    let (main, watched) = (means.main(), means.unwatched.is_none());
+    let (watcher, watch) = if watched { (Processor::Cpu, Watch::Full) } else { (main, Watch::Fast) };
     for (&n, &r) in trials.hazards.sizes.iter().zip(&trials.hazards.r) {
         let last = trials.hazards.launches.last().copied().unwrap_or(1);
-        add(Kind::Hazards, n, r, Watch::Full, &(1..=last).collect::<Vec<_>>(), Vec::new());
+        list.add(Kind::Hazards, n, r, (watcher, watch), &(1..=last).collect::<Vec<_>>());
     }
     for &n in &trials.sharp.sizes {
-        add(Kind::Sharp, n, figures.r, Watch::Fast, &trials.sharp.launches, Vec::new());
+        list.add(Kind::Sharp, n, figures.r, (main, Watch::Fast), &trials.sharp.launches);
     }
-    // At a desk the first launch is counted; a kernel that reads more later on is found out by a grade.
-    let counted = if scope == Scope::Quick { &trials.count.launches[..1] } else { &trials.count.launches };
-    add(Kind::Count, figures.n, figures.r, Watch::Count, counted, Vec::new());
-    let long_n = if scope == Scope::Quick { figures.quick_n } else { figures.n };
-    let spots = spots(trials.thousand.spot_checks, exercise.launches(), seed);
-    add(Kind::Thousand, long_n, figures.r, Watch::Fast, &with_spots(exercise.launches(), &spots), spots);
-    for &n in &trials.portable.sizes {
-        // The large one is there for its values; the small ones show every odd-sized tile that it has.
-        let watch = if n > 512 { Watch::Count } else { Watch::Full };
-        add(Kind::Portable, n, trials.portable.r, watch, &trials.portable.launches, Vec::new());
+    let long = exercise.launches();
+    if means.uncounted.is_none() {
+        let counted: Vec<u32> = match (means.gpu, scope) {
+            (true, _) => trials.count.launches.iter().copied().chain([long]).collect(),
+            // At a desk the first launch is counted; a kernel that reads more later on is found out by a grade.
+            (false, Scope::Quick) => trials.count.launches[..1].to_vec(),
+            (false, Scope::Full) => trials.count.launches.clone(),
+        };
+        list.add(Kind::Count, figures.n, figures.r, (main, Watch::Count), &counted);
     }
-    planned
+    let long_n = if scope == Scope::Quick && !means.gpu { figures.quick_n } else { figures.n };
+    let spots = spots(trials.thousand.spot_checks, long, seed);
+    let thousand = list.add(Kind::Thousand, long_n, figures.r, (main, Watch::Fast), &with_spots(long, &spots));
+    (thousand.spots, thousand.twice) = (spots, means.gpu);
+    if means.gpu {
+        // The same grid as the long run's, whose end a timed round must reach.
+        let seed = thousand.seed;
+        let timed = list.add(Kind::Time, figures.n, figures.r, (main, Watch::Fast), &[long]);
+        timed.seed = seed;
+    }
+    let both = [(true, Processor::Cpu, watched), (false, Processor::Gpu, means.gpu)];
+    for (watched, on, _) in both.into_iter().filter(|(.., wanted)| *wanted) {
+        for &n in &trials.portable.sizes {
+            // The large one is there for its values; the small ones show every odd-sized tile that it has.
+            let watch = match (watched, n > 512) {
+                (false, _) => Watch::Fast,
+                (true, true) => Watch::Count,
+                (true, false) => Watch::Full,
+            };
+            list.add(Kind::Portable, n, trials.portable.r, (on, watch), &trials.portable.launches);
+        }
+    }
+    list.all
+}
+
+/// A plan in the making.
+struct List {
+    random: ChaCha8Rng,
+    attributable: bool,
+    all: Vec<Planned>,
+}
+
+impl List {
+    /// Adds a trial with a seed of its own, from which more can be said of it.
+    fn add(&mut self, kind: Kind, n: u32, r: f32, (on, watch): (Processor, Watch), keep: &[u32]) -> &mut Planned {
+        let (seed, attributable) = (self.random.next_u64(), self.attributable);
+        let launches = keep.last().copied().unwrap_or(1);
+        let (keep, spots) = (keep.to_vec(), Vec::new());
+        self.all.push(Planned { kind, n, r, launches, watch, on, twice: false, attributable, keep, spots, seed });
+        self.all.last_mut().expect("a trial was just added")
+    }
 }
 
 /// Launches to check by themselves: the last one, which a kernel that counts its launches could tell from the others, and
@@ -139,7 +213,23 @@ mod tests {
     use super::*;
 
     fn made(scope: Scope, seed: u64) -> Vec<Planned> {
-        plan(&Exercise::shipped().expect("reference/exercise.toml"), scope, seed)
+        plan(&Exercise::shipped().expect("reference/exercise.toml"), scope, seed, &Means::default())
+    }
+
+    #[test]
+    fn a_gpu_counts_and_times_the_whole_run_and_leaves_watching_to_engine_cpu() {
+        let exercise = Exercise::shipped().expect("reference/exercise.toml");
+        let planned = |means: &Means| plan(&exercise, Scope::Quick, 1, means);
+        let with = planned(&Means { gpu: true, ..Means::default() });
+        let of = |kind| with.iter().filter(move |p| p.kind == kind).collect::<Vec<_>>();
+        assert!(of(Kind::Hazards).iter().all(|p| (p.on, p.watch) == (Processor::Cpu, Watch::Full)));
+        assert_eq!((of(Kind::Count)[0].n, of(Kind::Count)[0].launches), (2048, 500));
+        let (long, timed) = (of(Kind::Thousand)[0], of(Kind::Time)[0]);
+        assert!(long.twice && long.n == 2048 && (timed.seed, timed.launches) == (long.seed, 500));
+        assert_eq!(of(Kind::Portable).len(), 10);
+        let uncounted = Uncounted { construct: "a texture".to_owned(), line: None, hides: false };
+        let alone = Means { gpu: true, unwatched: Some("why".to_owned()), uncounted: Some(uncounted) };
+        assert!(planned(&alone).iter().all(|p| p.on == Processor::Gpu && !p.attributable && p.kind != Kind::Count));
     }
 
     #[test]

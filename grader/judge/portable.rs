@@ -1,5 +1,7 @@
 //! Check `portable`: odd and tiny sizes. Vector loads that need a row of a multiple of 4 are fair at 2048, so it warns.
 
+use std::collections::BTreeSet;
+
 use super::Seen;
 use super::hazards::gravity;
 use super::outcome::Outcome;
@@ -20,11 +22,12 @@ pub fn portable(seen: &Seen, strict: bool) -> Option<Check> {
         let summary = format!("could not be judged: {}", trouble(outcome).unwrap_or_default());
         return Some(Check::new(CheckId::Portable, Status::Skip, summary));
     }
-    let sizes = |wanted: bool| {
-        let kept = tried.iter().filter(|outcome| trouble(outcome).is_some() == wanted);
-        kept.map(|outcome| outcome.planned.n.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    let (bad, good) = (sizes(true), sizes(false));
+    // A size may be tried on both processors: one that shows trouble is enough.
+    let all: BTreeSet<u32> = tried.iter().map(|outcome| outcome.planned.n).collect();
+    let troubled = tried.iter().filter(|outcome| trouble(outcome).is_some()).map(|outcome| outcome.planned.n);
+    let troubled: BTreeSet<u32> = troubled.collect();
+    let list = |sizes: Vec<u32>| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let (bad, good) = (list(troubled.iter().copied().collect()), list(all.difference(&troubled).copied().collect()));
     if bad.is_empty() {
         return Some(Check::new(CheckId::Portable, Status::Pass, format!("right at n = {good} too")));
     }

@@ -2,15 +2,16 @@
 
 use super::Seen;
 use super::outcome::Outcome;
-use super::plan::Kind;
+use super::plan::{Kind, Uncounted};
 use super::words;
+use crate::execute::Place;
 use crate::exercise::Exercise;
 use crate::verdict::{Check, CheckId, Status};
 
 /// Words read by one launch, and what they come to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reads {
-    /// 4-byte words read from global memory by the launch that read most.
+    /// 4-byte words read from global memory by the counted launch that read most.
     pub words: u64,
     /// Interior cells that it updated.
     pub cells: u64,
@@ -45,24 +46,40 @@ pub fn measured(seen: &Seen) -> Option<Reads> {
 }
 
 fn of_trial(exercise: &Exercise, outcome: &Outcome) -> Option<Reads> {
-    let launches = outcome.planned.keep.iter();
-    let counts = launches.filter_map(|&launch| outcome.words_read.get(launch as usize - 1).copied());
     Some(Reads {
-        words: counts.max()?,
+        words: outcome.words_read.iter().copied().max()?,
         cells: Exercise::interior_cells(outcome.planned.n),
         timesteps: exercise.exercise.steps_per_launch,
         budget: exercise.exercise.budget,
     })
 }
 
-/// Check `reads`; `None` while the count trial is missing.
+/// Check `reads`; `None` while the count trial is missing, or until the grids are known to be right where none is made.
 pub fn reads(seen: &Seen) -> Option<Check> {
+    if let Some(uncounted) = &seen.means.uncounted {
+        return seen.complete_for(CheckId::Values).then(|| not_counted(uncounted));
+    }
     seen.gating().find(|outcome| outcome.planned.kind == Kind::Count)?;
     Some(match measured(seen) {
         Some(reads) if !reads.is_plausible() => implausible(&reads),
         Some(reads) => counted(&reads),
         None => Check::new(CheckId::Reads, Status::Skip, "could not be judged: no launch was counted to its end"),
     })
+}
+
+/// What cannot be counted at all: nobody's fault when it is an ordinary feature, a failure when it is there to hide reads.
+fn not_counted(uncounted: &Uncounted) -> Check {
+    let at = uncounted.line.map_or_else(String::new, |line| format!("heat.cu:{line}: "));
+    let place = uncounted.line.map(|line| Place { line, column: 0 });
+    let check = match uncounted.hides {
+        true => Check::new(CheckId::Reads, Status::Fail, format!("{at}{} hides what it reads", uncounted.construct)),
+        false => Check::new(
+            CheckId::Reads,
+            Status::Skip,
+            format!("could not be judged: {at}{} cannot be counted", uncounted.construct),
+        ),
+    };
+    check.with("Reads that an ordinary load makes are counted, through any cache and in any width.").at(place)
 }
 
 fn counted(reads: &Reads) -> Check {

@@ -2,6 +2,8 @@
 
 use super::escape;
 use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA};
+use crate::compile::gpu::GpuBuilds;
+use crate::compile::nvcc::KernelUse;
 use crate::execute::Place;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -9,6 +11,7 @@ use crate::judge::answer::Given;
 use crate::judge::hazards::SeenHazard;
 use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
+use crate::report::GpuBuild;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, Verdict, failing_check};
 
@@ -36,6 +39,7 @@ impl Report {
             reads: None,
             hazards: Vec::new(),
             timing: None,
+            gpu_build: None,
             answer: None,
             diagnostics: Vec::new(),
             output: String::new(),
@@ -93,6 +97,12 @@ pub fn reads(reads: &reads::Reads) -> Reads {
         per_cell_step: reads.per_cell_step(),
         budget: reads.budget,
     }
+}
+
+/// The report's view of a build for the GPU.
+pub fn gpu_build(builds: &GpuBuilds) -> GpuBuild {
+    let KernelUse { registers, shared, stack, spill_stores, spill_loads, .. } = builds.uses;
+    GpuBuild { arch: builds.arch, registers, shared, stack, spill_stores, spill_loads }
 }
 
 /// The report's view of one hazard.

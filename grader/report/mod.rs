@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::execute::HazardKind;
 use crate::judge::plan::Scope;
+pub use crate::judge::timing::Timing;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, CheckId, Verdict};
 
@@ -59,6 +60,8 @@ pub struct Report {
     pub hazards: Vec<Hazard>,
     /// Null on an engine without a GPU.
     pub timing: Option<Timing>,
+    /// What ptxas gave the kernel; null when it was not built for a GPU.
+    pub gpu_build: Option<GpuBuild>,
     /// The learner's own words, control characters escaped; null when none were handed in.
     pub answer: Option<Answer>,
     /// What the compilers said about heat.cu.
@@ -181,16 +184,21 @@ pub struct Other {
     pub line: Option<u32>,
 }
 
-/// Times on one GPU, interleaved. Milliseconds a timestep, medians.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What the kernel takes on the GPU, as ptxas says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Timing {
-    pub copy_grid_ms: f64,
-    pub heat_step_global_ms: f64,
-    pub heat_step_tiled_ms: f64,
-    pub submission_ms: f64,
-    /// Submission over heatStepTiled: below 1 the submission is faster.
-    pub ratio: f64,
+pub struct GpuBuild {
+    /// 75 is sm_75.
+    pub arch: u32,
+    /// Registers a thread.
+    pub registers: u32,
+    /// Static shared memory a block, bytes.
+    pub shared: u32,
+    /// Stack frame a thread, bytes: local arrays and spills.
+    pub stack: u32,
+    /// Bytes spilled a thread.
+    pub spill_stores: u32,
+    pub spill_loads: u32,
 }
 
 /// The learner's two rows and sentence.
@@ -226,10 +234,12 @@ pub struct Environment {
     pub nvcc: Option<String>,
     /// Version of the host compiler; null when there is none.
     pub host_compiler: Option<String>,
-    /// Name of the GPU; null when none was used.
+    /// Name of the GPU; null when none was to be used.
     pub gpu: Option<String>,
-    /// Version of its driver.
+    /// The CUDA release that its driver speaks: `13.0`.
     pub driver: Option<String>,
+    /// Why engine cpu ran the kernel where the best engine was asked for; null when there was no choice to explain.
+    pub engine_reason: Option<String>,
     /// Version of this grader.
     pub grader: String,
 }

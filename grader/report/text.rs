@@ -11,6 +11,7 @@ use super::{Diagnostic, Report};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
 use crate::judge::plan::Scope;
+use crate::judge::timing;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
 /// Columns of a line.
@@ -54,7 +55,14 @@ fn heading(report: &Report) -> String {
     parts.extend(report.engine.as_ref().map(|engine| format!("{engine} engine")));
     parts.extend(report.scope.map(|scope| if scope == Scope::Quick { "quick".to_owned() } else { "full".to_owned() }));
     parts.extend(report.seed.map(|seed| format!("seed {seed}")));
-    format!("{}\n\n", parts.join(" · "))
+    let mut text = format!("{}\n", parts.join(" · "));
+    if let Some(gpu) = &report.environment.gpu {
+        text.push_str(&wrapped(&format!("on {gpu}"), 0));
+    }
+    if let Some(reason) = &report.environment.engine_reason {
+        text.push_str(&wrapped(&format!("engine cpu, because {reason}"), 0));
+    }
+    text + "\n"
 }
 
 /// check50's faces, and the colour of each.
@@ -163,6 +171,14 @@ fn printed(output: &str) -> String {
 
 fn closing(report: &Report) -> String {
     let mut text = String::from("\n");
+    if let Some(timing) = &report.timing {
+        text.extend(timing::table(timing).into_iter().map(|line| line + "\n"));
+        let [low, high] = timing.interval;
+        text.push_str(&format!(
+            "{:.3} times heatStepTiled's time a timestep (95% interval {low:.3} to {high:.3})\n",
+            timing.ratio
+        ));
+    }
     if let Some(reads) = &report.reads {
         text.push_str(&format!("{:.3} words read per cell-step, budget {}\n", reads.per_cell_step, reads.budget));
     }

@@ -10,7 +10,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
-use crate::grade::{self, Order, Workshop};
+use crate::grade::{self, EngineChoice, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox;
 use crate::progress::Progress;
@@ -36,6 +36,7 @@ pub struct Options {
     /// Only names that contain one of these; all when empty.
     pub filters: Vec<String>,
     pub jobs: Option<usize>,
+    pub engine: EngineChoice,
     pub offline: bool,
 }
 
@@ -55,6 +56,7 @@ struct Bench<'a> {
     root: &'a Path,
     exercise: Exercise,
     workshop: Workshop,
+    engine: EngineChoice,
 }
 
 /// Grades the fixtures; passes only if every one agrees with its verdict.json.
@@ -64,7 +66,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     ensure!(!fixtures.is_empty(), "no fixture in {} has such a name", root.display());
     let mut exercise = Exercise::shipped()?;
     exercise.exercise.quick_n = LONG_N;
-    let bench = Bench { root: &root, exercise, workshop: Workshop::new(options.offline) };
+    let bench = Bench { root: &root, exercise, workshop: Workshop::new(options.offline), engine: options.engine };
     let compared = compare_all(&fixtures, &bench, options);
     let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();
     outbox::print(&table(&compared));
@@ -136,7 +138,8 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
         needs_nvcc: false,
         strict: false,
         seed: Some(SEED),
-        arch: crate::compile::nvcc::LESSON_ARCH,
+        arch: None,
+        engine: bench.engine,
         quiet: true,
     };
     let outcome = outbox::caught(|| {

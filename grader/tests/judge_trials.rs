@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use fake::*;
 use heat_grader::execute::{HazardKind, InputChange, Memory, Place, Processor, RunFault, Watch};
 use heat_grader::judge::outcome::Writer;
+use heat_grader::judge::plan::{Means, Uncounted};
 use heat_grader::verdict::{CheckId, Status};
 
 #[test]
@@ -54,7 +55,8 @@ fn a_fault_that_needs_a_hot_cell_is_placed_by_bisection() {
     fn spread(grid: &heat_grader::grid::Grid) -> f32 {
         (grid.at(20, 20) - grid.at(20, 21)).abs() + (grid.at(20, 20) - grid.at(21, 20)).abs()
     }
-    let initial = heat_grader::judge::plan::plan(&exercise(), heat_grader::judge::plan::Scope::Full, 11);
+    let initial =
+        heat_grader::judge::plan::plan(&exercise(), heat_grader::judge::plan::Scope::Full, 11, &Means::default());
     let long = initial.iter().find(|planned| planned.launches == 100).expect("the long run").trial();
     let (mut grid, mut launch) = (long.initial.as_ref().clone(), 1);
     while spread(&grid) >= 0.02 {
@@ -259,7 +261,7 @@ fn a_wrong_kernel_never_starts_the_long_run() {
 fn an_engine_that_keeps_other_grids_is_an_error_and_no_verdict() {
     let exercise = exercise();
     let options = heat_grader::judge::Options { scope: heat_grader::judge::plan::Scope::Quick, strict: false, seed: 1 };
-    let mut judge = heat_grader::judge::Judge::new(&exercise, options);
+    let mut judge = heat_grader::judge::Judge::new(&exercise, options, Means::default());
     let engine = FakeEngine::right().touched(|_, seen| drop(seen.grids.pop()));
     assert!(heat_grader::grade::trials::run(&engine, &exercise, &mut judge, &|_| {}).is_err());
 }
@@ -294,4 +296,58 @@ fn a_mismatch_seen_by_a_shortcut_counts_only_where_it_shows_without() {
     };
     let judgement = judged(&FakeEngine::new(wrong).touched(shortcut_used));
     assert_eq!(judgement.first_mismatch.expect("a mismatch").launch, 51);
+}
+
+fn gpu() -> Means {
+    Means { gpu: true, ..Means::default() }
+}
+
+#[test]
+fn beside_a_gpu_a_right_kernel_passes_and_a_timing_that_fails_harms_nobody() {
+    let judgement = judged(&FakeEngine::right().with(gpu()));
+    assert_eq!(letters(&judgement), "pppppp");
+    let time = check(&judgement, CheckId::Time);
+    assert_eq!((time.status, &*time.summary), (Status::Skip, "not timed: this engine has no GPU to time on"));
+}
+
+#[test]
+fn two_runs_that_end_differently_are_a_race_though_both_are_right() {
+    let runs = std::sync::atomic::AtomicU32::new(0);
+    let jitter = move |trial: &heat_grader::execute::Trial, seen: &mut heat_grader::execute::Observation| {
+        if trial.launches == 100 && trial.watch == Watch::Fast {
+            let (_, grid) = seen.grids.last_mut().expect("a grid is kept");
+            let up = if runs.fetch_add(1, Ordering::Relaxed) == 0 { 0.0 } else { 1e-6 };
+            *grid = with_cell(grid, 3, 5, grid.at(3, 5) + up);
+        }
+    };
+    let judgement = judged(&FakeEngine::right().with(gpu()).touched(jitter));
+    assert_eq!(letters(&judgement), "pppfpp");
+    let race = check(&judgement, CheckId::Race);
+    assert!(race.summary.starts_with("two runs from the same grid differ: row 3, column 5 is "), "{race:?}");
+}
+
+#[test]
+fn a_kernel_that_no_thread_was_watched_in_is_for_the_instructor() {
+    let means = Means { unwatched: Some("heat.cu:7 uses inline assembly".to_owned()), ..gpu() };
+    let judgement = judged(&FakeEngine::right().with(means));
+    assert_eq!(letters(&judgement), "ppwwpp");
+    for id in [CheckId::Memory, CheckId::Race] {
+        let check = check(&judgement, id);
+        assert!(check.summary.starts_with("for the instructor to look at: "), "{check:?}");
+        assert_eq!(check.details, ["heat.cu:7 uses inline assembly."]);
+    }
+}
+
+#[test]
+fn what_cannot_be_counted_is_nobodys_fault_unless_it_hides_reads() {
+    let uncounted = |hides| {
+        let uncounted = Uncounted { construct: "a texture read (tex.1d)".to_owned(), line: Some(41), hides };
+        let judgement = judged(&FakeEngine::right().with(Means { uncounted: Some(uncounted), ..gpu() }));
+        let reads = check(&judgement, CheckId::Reads);
+        (reads.status, reads.summary.clone(), reads.place.map(|place| place.line))
+    };
+    let skipped = "could not be judged: heat.cu:41: a texture read (tex.1d) cannot be counted".to_owned();
+    assert_eq!(uncounted(false), (Status::Skip, skipped, Some(41)));
+    let failed = "heat.cu:41: a texture read (tex.1d) hides what it reads".to_owned();
+    assert_eq!(uncounted(true), (Status::Fail, failed, Some(41)));
 }

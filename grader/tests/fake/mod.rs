@@ -5,12 +5,12 @@ pub mod stations;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use heat_grader::execute::{Actor, Hazard, HazardKind, Observation, Place, RunFault, Runner, Trial, Watch};
+use heat_grader::execute::{Actor, Hazard, HazardKind, Observation, Place, Processor, RunFault, Runner, Trial, Watch};
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, run};
 use heat_grader::grid::Grid;
 use heat_grader::judge::case::Program;
-use heat_grader::judge::plan::Scope;
+use heat_grader::judge::plan::{Means, Scope};
 use heat_grader::judge::{Judge, Judgement, Options};
 use heat_grader::verdict::{Check, CheckId, Status};
 
@@ -65,16 +65,23 @@ pub struct FakeEngine {
     pub kernel: Arc<Kernel>,
     pub touch: Arc<Touch>,
     pub runs: Arc<AtomicUsize>,
+    pub means: Means,
 }
 
 impl FakeEngine {
     pub fn new(kernel: impl Fn(&Grid, f32, u32) -> Grid + Send + Sync + 'static) -> Self {
-        Self { kernel: Arc::new(kernel), touch: Arc::new(|_, _| {}), runs: Arc::default() }
+        Self { kernel: Arc::new(kernel), touch: Arc::new(|_, _| {}), runs: Arc::default(), means: Means::default() }
     }
 
     /// The right kernel.
     pub fn right() -> Self {
         Self::new(|grid, r, _| two_steps(grid, r))
+    }
+
+    /// The same beside a GPU.
+    pub fn with(mut self, means: Means) -> Self {
+        self.means = means;
+        self
     }
 
     pub fn touched(mut self, touch: impl Fn(&Trial, &mut Observation) + Send + Sync + 'static) -> Self {
@@ -88,7 +95,11 @@ impl Engine for FakeEngine {
         "cpu"
     }
 
-    fn runner(&self, program: Program) -> anyhow::Result<Box<dyn Runner>> {
+    fn means(&self) -> Means {
+        self.means.clone()
+    }
+
+    fn runner(&self, program: Program, _: Processor) -> anyhow::Result<Box<dyn Runner>> {
         Ok(match program {
             Program::Reference => Box::new(FakeRunner {
                 kernel: Arc::new(|grid, r, _| step(grid, r)),
@@ -138,7 +149,7 @@ pub fn judged(engine: &FakeEngine) -> Judgement {
 /// The same with or without `--strict`.
 pub fn judged_with(engine: &FakeEngine, strict: bool) -> Judgement {
     let exercise = exercise();
-    let mut judge = Judge::new(&exercise, Options { scope: Scope::Full, strict, seed: 11 });
+    let mut judge = Judge::new(&exercise, Options { scope: Scope::Full, strict, seed: 11 }, engine.means.clone());
     run(engine, &exercise, &mut judge, &|_| {}).expect("the fake engine makes no errors");
     judge.finish()
 }

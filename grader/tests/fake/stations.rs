@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use heat_grader::compile::gpu::GpuBuilds;
+use heat_grader::execute::cuda::GpuInfo;
+use heat_grader::execute::{Processor, Runner, Trial};
 use heat_grader::exercise::Exercise;
-use heat_grader::grade::trials::Engine;
-use heat_grader::grade::{Cuda, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with};
+use heat_grader::grade::trials::{Engine, TimedRun};
+use heat_grader::grade::{Cuda, EngineChoice, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with};
 use heat_grader::judge::answer::{Given, GivenRow};
 use heat_grader::judge::case::Program;
-use heat_grader::judge::plan::Scope;
+use heat_grader::judge::plan::{Means, Scope};
 use heat_grader::report::{Diagnostic, Launch};
 use heat_grader::submission::{Kernel, LaunchSource};
 use heat_grader::verdict::{Check, CheckId, Status};
@@ -52,6 +55,7 @@ impl FakeStations {
                 check: Check::new(CheckId::Compile, Status::Pass, "nvcc 13.0.88 takes it for sm_75"),
                 diagnostics: Vec::new(),
                 nvcc: Some("13.0.88".to_owned()),
+                gpu: None,
             },
             find: Ok(Found {
                 kernel: Kernel { name: "heatTwoStep".to_owned(), call: "heatTwoStep".to_owned(), line: 40 },
@@ -70,7 +74,8 @@ impl FakeStations {
             needs_nvcc: false,
             strict: false,
             seed: Some(11),
-            arch: 75,
+            arch: None,
+            engine: EngineChoice::Cpu,
             quiet: true,
         };
         let exercise: Exercise = exercise();
@@ -94,11 +99,13 @@ impl FakeStations {
 }
 
 impl Stations for FakeStations {
+    type Host = ();
+
     fn read(&self) -> anyhow::Result<Result<Source, Refusal>> {
         Ok(self.read.clone())
     }
 
-    fn compile(&self, _: &Source) -> anyhow::Result<Cuda> {
+    fn compile(&self, _: &Source, _: Option<&Kernel>) -> anyhow::Result<Cuda> {
         Ok(self.compile.clone())
     }
 
@@ -106,7 +113,15 @@ impl Stations for FakeStations {
         self.find.clone()
     }
 
-    fn engine(&self, _: &Source, _: &Found) -> anyhow::Result<Prepared> {
+    fn host(&self, _: &Source, _: &Found) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn gpu(&self) -> Option<Result<GpuInfo, String>> {
+        None
+    }
+
+    fn engine(&self, _: &Source, _: &Found, _: (), _: Option<GpuBuilds>) -> anyhow::Result<Prepared> {
         Ok(match &self.engine {
             Some(engine) => Prepared::Engine(Box::new(Shared(engine.clone()))),
             None => Prepared::Cannot("g++ does not take this file".to_owned()),
@@ -125,7 +140,15 @@ impl Engine for Shared {
         self.0.name()
     }
 
-    fn runner(&self, program: Program) -> anyhow::Result<Box<dyn heat_grader::execute::Runner>> {
-        self.0.runner(program)
+    fn means(&self) -> Means {
+        self.0.means()
+    }
+
+    fn runner(&self, program: Program, on: Processor) -> anyhow::Result<Box<dyn Runner>> {
+        self.0.runner(program, on)
+    }
+
+    fn time(&self, trial: &Trial) -> anyhow::Result<TimedRun> {
+        self.0.time(trial)
     }
 }

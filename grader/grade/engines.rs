@@ -1,0 +1,288 @@
+//! What runs the two programs of a grade: engine cpu, engine cuda, or both side by side.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::EngineChoice;
+use super::trials::{Engine, TimedRun};
+use super::workshop::{REFERENCE, REFERENCE_KERNEL};
+use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
+use crate::compile::host::HostBuilds;
+use crate::compile::ptx::NotCountable;
+use crate::execute::cpu::{self, CpuRunner, GeometryOf, this_executable};
+use crate::execute::cuda::{self, Counted, CudaRunner, GpuInfo, TimingPlan};
+use crate::execute::{Observation, Processor, Runner, Trial, Watch};
+use crate::exercise::Exercise;
+use crate::judge::case::Program;
+use crate::judge::plan::{Means, Uncounted};
+use crate::judge::timing::{COPY, GLOBAL, TILED};
+use crate::outbox;
+use crate::submission::Geometry;
+
+/// GPU time of a timing, milliseconds: twelve rounds of each kernel on an H200, six on a Tesla T4.
+const TIMING_BUDGET: f64 = 500.0;
+
+/// The engines of one grade: at least one of them.
+pub struct Engines {
+    /// Or why it cannot run the submission.
+    pub cpu: Result<Cpu, String>,
+    pub gpu: Option<Gpu>,
+}
+
+impl Engine for Engines {
+    fn name(&self) -> &'static str {
+        if self.gpu.is_some() { "cuda" } else { "cpu" }
+    }
+
+    fn means(&self) -> Means {
+        let uncounted = self.gpu.as_ref().and_then(|gpu| gpu.uncounted.clone());
+        Means { gpu: self.gpu.is_some(), unwatched: self.cpu.as_ref().err().cloned(), uncounted }
+    }
+
+    fn runner(&self, program: Program, on: Processor) -> Result<Box<dyn Runner>> {
+        match (on, &self.cpu, &self.gpu) {
+            (Processor::Cpu, Ok(cpu), _) => Ok(cpu.runner(program)),
+            (Processor::Gpu, _, Some(gpu)) => Ok(gpu.runner(program)),
+            (Processor::Cpu, Err(reason), _) => bail!("{reason}"),
+            (Processor::Gpu, _, None) => bail!("there is no GPU"),
+        }
+    }
+
+    fn time(&self, trial: &Trial) -> Result<TimedRun> {
+        self.gpu.as_ref().context("there is no GPU")?.time(trial)
+    }
+}
+
+/// What the exercise says of the kernels that it ships.
+#[derive(Clone, Copy)]
+pub struct Shipped<'a> {
+    pub exercise: &'a Exercise,
+}
+
+impl Shipped<'_> {
+    /// Their launch: the exercise's default.
+    fn geometry(&self) -> Arc<GeometryOf> {
+        let ([bx, by], [tx, ty]) = (self.exercise.launch.block, self.exercise.launch.tile);
+        Arc::new(move |n| {
+            let interior = n.saturating_sub(2);
+            Ok(Geometry { grid: [interior.div_ceil(tx), interior.div_ceil(ty), 1], block: [bx, by, 1], shared: 0 })
+        })
+    }
+
+    /// copyGrid's launch: it copies the ring as well.
+    fn copy_geometry(&self) -> Arc<GeometryOf> {
+        let [bx, by] = self.exercise.launch.block;
+        Arc::new(move |n| Ok(Geometry { grid: [n.div_ceil(bx), n.div_ceil(by), 1], block: [bx, by, 1], shared: 0 }))
+    }
+}
+
+/// Engine cpu for one grade.
+pub struct Cpu {
+    reference: cpu::Program,
+    submission: cpu::Program,
+    /// Keeps the submission's objects on disk; the workshop keeps the reference's.
+    _builds: HostBuilds,
+    executable: PathBuf,
+    lanes: usize,
+}
+
+impl Cpu {
+    /// `kernel` is the submission's, `source` its text.
+    pub fn new(
+        reference: &HostBuilds,
+        builds: HostBuilds,
+        kernel: &str,
+        source: &str,
+        geometry: Arc<GeometryOf>,
+        shipped: Shipped,
+    ) -> Result<Self> {
+        let program = |builds: &HostBuilds, kernel: &str, source: &str, geometry| cpu::Program {
+            fast: builds.fast.clone(),
+            checked: builds.checked.clone(),
+            kernel: kernel.to_owned(),
+            source: Arc::from(source),
+            geometry,
+        };
+        Ok(Self {
+            reference: program(reference, REFERENCE_KERNEL, REFERENCE, shipped.geometry()),
+            submission: program(&builds, kernel, source, geometry),
+            _builds: builds,
+            executable: this_executable()?,
+            // OS threads that share the blocks of a launch.
+            lanes: std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16),
+        })
+    }
+
+    fn runner(&self, program: Program) -> Box<dyn Runner> {
+        let program = match program {
+            Program::Reference => &self.reference,
+            Program::Submission => &self.submission,
+        };
+        Box::new(CpuRunner::new(program.clone(), &self.executable, self.lanes))
+    }
+}
+
+/// The workers of engine cuda from their start on, until an engine takes them.
+pub struct Start {
+    choice: EngineChoice,
+    pair: Mutex<Result<Option<Pair>, String>>,
+    info: OnceLock<Result<GpuInfo, String>>,
+}
+
+/// The two workers, each with a context of its own.
+pub struct Pair {
+    reference: CudaRunner,
+    submission: CudaRunner,
+}
+
+impl Start {
+    /// Starts what the choice asks for. Returns at once.
+    pub fn of(choice: EngineChoice) -> Self {
+        let start = || {
+            let executable = this_executable()?;
+            Ok(Pair { reference: CudaRunner::start(&executable)?, submission: CudaRunner::start(&executable)? })
+        };
+        let pair = match choice {
+            EngineChoice::Cpu => Ok(None),
+            EngineChoice::Auto | EngineChoice::Cuda => {
+                start().map(Some).map_err(|error: anyhow::Error| format!("{error:#}"))
+            }
+        };
+        Self { choice, pair: Mutex::new(pair), info: OnceLock::new() }
+    }
+
+    /// The GPU, or why there is none; `None` when none was wanted. Waits for the workers' first words. An error when there
+    /// has to be one.
+    pub fn info(&self) -> Result<Option<Result<GpuInfo, String>>> {
+        if self.choice == EngineChoice::Cpu {
+            return Ok(None);
+        }
+        let info = self.info.get_or_init(|| match &mut *self.pair.lock().unwrap_or_else(PoisonError::into_inner) {
+            Ok(Some(pair)) => pair.reference.gpu().unwrap_or_else(|error| Err(format!("{error:#}"))),
+            Ok(None) => Err("the GPU is in use".to_owned()),
+            Err(reason) => Err(reason.clone()),
+        });
+        match info {
+            Err(reason) if self.choice == EngineChoice::Cuda => bail!("engine cuda cannot run here: {reason}"),
+            info => Ok(Some(info.clone())),
+        }
+    }
+
+    /// The workers, once.
+    pub fn take(&self) -> Option<Pair> {
+        self.pair.lock().unwrap_or_else(PoisonError::into_inner).as_mut().ok()?.take()
+    }
+}
+
+/// Engine cuda for one grade.
+pub struct Gpu {
+    workers: [Arc<Mutex<CudaRunner>>; 2],
+    programs: [cuda::Program; 2],
+    /// The reference's other kernel with its counted build: what the table's reads are counted with.
+    global: cuda::Program,
+    uncounted: Option<Uncounted>,
+}
+
+impl Gpu {
+    /// `kernel` is the submission's name for reports.
+    pub fn new(
+        pair: Pair,
+        reference: &ReferenceBuilds,
+        builds: GpuBuilds,
+        kernel: &str,
+        geometry: Arc<GeometryOf>,
+        shipped: Shipped,
+    ) -> Self {
+        let steps: Arc<[u8]> = Arc::from(reference.steps.as_slice());
+        let shipped_kernel = |name: &str, entry: &str| cuda::Kernel {
+            name: name.to_owned(),
+            cubin: steps.clone(),
+            entry: entry.to_owned(),
+            geometry: shipped.geometry(),
+            timesteps: 1,
+        };
+        let copy = cuda::Kernel {
+            name: COPY.to_owned(),
+            cubin: Arc::from(reference.copy.as_slice()),
+            entry: reference.copy_grid.clone(),
+            geometry: shipped.copy_geometry(),
+            timesteps: 1,
+        };
+        let counting: Arc<[u8]> = Arc::from(reference.counted.cubin.as_slice());
+        let counted = |entry: &str| Counted {
+            cubin: counting.clone(),
+            entry: entry.to_owned(),
+            counter: reference.counted.counter.clone(),
+            slots: reference.counted.slots,
+        };
+        let arch = builds.arch;
+        let global = shipped_kernel(GLOBAL, &reference.heat_step_global);
+        let tiled = cuda::Program {
+            kernel: shipped_kernel(TILED, &reference.heat_step_tiled),
+            counted: Some(counted(&reference.heat_step_tiled)),
+            also_timed: vec![copy.clone(), global.clone()],
+            arch,
+        };
+        let global_counted = Some(counted(&reference.heat_step_global));
+        let global = cuda::Program { kernel: global, counted: global_counted, also_timed: Vec::new(), arch };
+        let entry = builds.entry.clone();
+        let (counted, uncounted) = match builds.counted {
+            Ok(counted) => {
+                let cubin = Arc::from(counted.cubin);
+                (Some(Counted { cubin, entry: entry.clone(), counter: counted.counter, slots: counted.slots }), None)
+            }
+            Err(NotCountable { construct, line, hides }) => (None, Some(Uncounted { construct, line, hides })),
+        };
+        let timesteps = shipped.exercise.exercise.steps_per_launch;
+        let kernel =
+            cuda::Kernel { name: kernel.to_owned(), cubin: Arc::from(builds.plain), entry, geometry, timesteps };
+        let submission = cuda::Program { kernel, counted, also_timed: vec![copy], arch };
+        let workers = [pair.reference, pair.submission].map(|runner| Arc::new(Mutex::new(runner)));
+        Self { workers, programs: [tiled, submission], global, uncounted }
+    }
+
+    fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
+        self.workers[program as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn runner(&self, program: Program) -> Box<dyn Runner> {
+        // Loads the modules anew: their variables are as at their start.
+        self.worker(program).load(self.programs[program as usize].clone());
+        Box::new(Lent(self.workers[program as usize].clone()))
+    }
+
+    /// Times both programs, and counts the reference's reads for the table.
+    fn time(&self, trial: &Trial) -> Result<TimedRun> {
+        let mut reads = Vec::new();
+        for program in [&self.global, &self.programs[0]] {
+            let mut worker = self.worker(Program::Reference);
+            worker.load(program.clone());
+            let count = Trial { launches: 1, keep: Vec::new(), watch: Watch::Count, ..trial.clone() };
+            let seen = worker.run(&count)?;
+            let words = *seen.words_read.first().with_context(|| format!("{} was not counted", program.kernel.name))?;
+            let cells = Exercise::interior_cells(trial.initial.n() as u32);
+            reads.push((program.kernel.name.clone(), words as f64 / cells as f64));
+        }
+        let (mut reference, mut submission) = (self.worker(Program::Reference), self.worker(Program::Submission));
+        submission.load(self.programs[1].clone());
+        let plan =
+            TimingPlan { initial: trial.initial.clone(), r: trial.r, launches: trial.launches, budget: TIMING_BUDGET };
+        let mut waiting = |waited: Duration| {
+            outbox::warn(&format!("waiting for the GPU: another grader times on it ({} s)\n", waited.as_secs()));
+        };
+        let timed = cuda::time(&mut reference, &mut submission, &plan, &mut waiting)?;
+        Ok(TimedRun { timed, reads })
+    }
+}
+
+/// A worker that trials borrow for one run at a time.
+struct Lent(Arc<Mutex<CudaRunner>>);
+
+impl Runner for Lent {
+    fn run(&mut self, trial: &Trial) -> Result<Observation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).run(trial)
+    }
+}
