@@ -223,7 +223,8 @@ fn loads_made_to_be_overlooked_are_counted_and_what_cannot_be_is_placed() {
     }
     for name in ["constant_weights", "load_by_memcpy"] {
         let seen = counted("right", name).unwrap();
-        assert!(!seen.is_empty() && seen.iter().all(|bytes| bytes == "4;"), "{name}: {seen:?}");
+        let (words, single) = (|bytes: &String| bytes == "4;", |bytes: &String| bytes == "1;");
+        assert!(seen.iter().all(words) || seen.iter().all(single) && seen.len() % 4 == 0, "{name}: {seen:?}");
     }
     let pointer = counted("right", "load_through_pointer").unwrap_err();
     assert_eq!(
