@@ -229,7 +229,7 @@ fn loads_made_to_be_overlooked_are_counted_and_what_cannot_be_is_placed() {
     let pointer = counted("right", "load_through_pointer").unwrap_err();
     assert_eq!(
         (pointer.construct.as_str(), pointer.line, pointer.hides),
-        ("a call through a function pointer", Some(37), false)
+        ("a call through a function pointer", Some(38), false)
     );
     let texture = counted("right", "texture_when_bound").unwrap_err();
     assert!(texture.construct.starts_with("a texture read (tex.1d"), "{texture:?}");
