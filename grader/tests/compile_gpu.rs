@@ -212,7 +212,6 @@ fn loads_made_to_be_overlooked_are_counted_and_what_cannot_be_is_placed() {
         ("second_load_generic", "%hg_counter_bytes;"),
         ("second_load_volatile", "4;"),
         ("second_load_atomic", "4;"),
-        ("second_load_by_memcpy", "4;"),
     ] {
         let seen = counted("wrong", name).unwrap();
         let (first, again) = (seen.iter().step_by(2), seen.iter().skip(1).step_by(2));
@@ -222,11 +221,15 @@ fn loads_made_to_be_overlooked_are_counted_and_what_cannot_be_is_placed() {
             "{name}: {seen:?}"
         );
     }
-    assert!(counted("right", "constant_weights").unwrap().iter().all(|bytes| bytes == "4;"));
+    for name in ["constant_weights", "load_by_memcpy"] {
+        let seen = counted("right", name).unwrap();
+        let (words, single) = (|bytes: &String| bytes == "4;", |bytes: &String| bytes == "1;");
+        assert!(seen.iter().all(words) || seen.iter().all(single) && seen.len() % 4 == 0, "{name}: {seen:?}");
+    }
     let pointer = counted("right", "load_through_pointer").unwrap_err();
     assert_eq!(
         (pointer.construct.as_str(), pointer.line, pointer.hides),
-        ("a call through a function pointer", Some(37), false)
+        ("a call through a function pointer", Some(38), false)
     );
     let texture = counted("right", "texture_when_bound").unwrap_err();
     assert!(texture.construct.starts_with("a texture read (tex.1d"), "{texture:?}");
