@@ -226,9 +226,10 @@ fn gpu_crashes_are_faults_of_their_launch_and_leave_the_gpu_well() {
     assert!(crash(&misaligned).1.contains("misaligned"), "{misaligned:?}");
     let late = bed.fault(CALLS, "if (first && ++calls == 200) __trap();", 500);
     assert_eq!(crash(&late).0, 200);
-    let asserted = bed.fault("", "if (first) printf(\"about to fail\\n\"); assert(n < 0);", 3);
-    let RunFault::Crash { place, actor, .. } = &asserted else { panic!("{asserted:?}") };
-    assert!(place.is_some() && actor.is_some(), "{asserted:?}");
+    let seen = bed.seen("", "if (first) printf(\"about to fail\\n\"); assert(n < 0);", tiles, LESSON, 3);
+    let (asserted, printed) = (seen.fault, seen.output);
+    let Some(RunFault::Crash { place, actor, .. }) = &asserted else { panic!("{asserted:?}") };
+    assert!(place.is_some() && actor.is_some(), "{asserted:?}, {printed:?}");
 }
 
 #[test]

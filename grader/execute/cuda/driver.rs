@@ -153,7 +153,8 @@ impl Gpu {
         }
         let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function belongs to a loaded module.
-        Ok(unsafe { result::function::set_function_attribute(function.handle, most, geometry.shared as i32)? })
+        unsafe { result::function::set_function_attribute(function.handle, most, geometry.shared as i32) }
+            .map_err(DriverError::from)
     }
 
     /// Puts a launch on the stream. Its own failure shows later, one of an earlier launch may show here.
@@ -172,7 +173,8 @@ impl Gpu {
         let (grid, block) = ((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]));
         // SAFETY: the kernel has these four parameters (the contract of `Kernel::entry`); the driver copies them before
         // the call returns.
-        Ok(unsafe { result::launch_kernel(function.handle, grid, block, shared, self.stream, &mut arguments)? })
+        unsafe { result::launch_kernel(function.handle, grid, block, shared, self.stream, &mut arguments) }
+            .map_err(DriverError::from)
     }
 
     /// Whether all that was put on the stream is done; the error is that of what failed.
@@ -180,7 +182,10 @@ impl Gpu {
         // SAFETY: the stream lives as long as the process.
         match unsafe { sys::cuStreamQuery(self.stream) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            status => checked(status).map(|()| true),
+            // What kernels printed, and what the driver says of a failed assertion, comes out at a real wait only; this
+            // one does not wait any more.
+            // SAFETY: as above.
+            _ => checked(unsafe { sys::cuStreamSynchronize(self.stream) }).map(|()| true),
         }
     }
 
@@ -199,7 +204,7 @@ impl Gpu {
     /// Copies words to the GPU; returns when `from` may be reused.
     pub fn upload<T: Copy>(&self, to: CUdeviceptr, from: &[T]) -> Answer<()> {
         // SAFETY: `from` is live, and pageable memory is staged before the call returns.
-        Ok(unsafe { result::memcpy_htod_async(to, from, self.stream)? })
+        unsafe { result::memcpy_htod_async(to, from, self.stream) }.map_err(DriverError::from)
     }
 
     /// Puts a copy to pinned memory on the stream, to the first `length` values.
@@ -210,13 +215,13 @@ impl Gpu {
     /// Puts a copy to a part of pinned memory on the stream.
     pub fn download_part<T: Copy>(&self, to: &mut Pinned<T>, part: Range<usize>, from: CUdeviceptr) -> Answer<()> {
         // SAFETY: the pinned memory outlives the copy: callers wait for the stream before they read or free it.
-        Ok(unsafe { result::memcpy_dtoh_async(&mut to.slice_mut()[part], from, self.stream)? })
+        unsafe { result::memcpy_dtoh_async(&mut to.slice_mut()[part], from, self.stream) }.map_err(DriverError::from)
     }
 
     /// Puts a copy within the GPU on the stream.
     pub fn copy(&self, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Answer<()> {
         // SAFETY: both ranges are allocations of the caller's.
-        Ok(unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream)? })
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }.map_err(DriverError::from)
     }
 
     /// Puts a fill of `rows` rows of `width` words, `pitch` bytes apart, on the stream.
@@ -239,7 +244,7 @@ impl Gpu {
     /// Puts the event on the stream.
     pub fn record(&self, event: sys::CUevent) -> Answer<()> {
         // SAFETY: events live as long as the process.
-        Ok(unsafe { result::event::record(event, self.stream)? })
+        unsafe { result::event::record(event, self.stream) }.map_err(DriverError::from)
     }
 
     /// Milliseconds between two events that have passed.
