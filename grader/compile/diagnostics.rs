@@ -168,6 +168,9 @@ pub(super) fn pattern(text: &str) -> Regex {
 static EDG: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^([^()]+)\((\d+)\): (?:catastrophic |internal )?(error|warning|remark|note)(?: #[\w-]+)?: (.*)$")
 });
+/// `At end of source: error: expected a "}"` (nvcc's front end)
+static END: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^At end of source: (?:catastrophic )?(error|warning)(?: #[\w-]+)?: (.*)$"));
 /// `heat.cu:12:5: error: message` (g++, the assembler)
 static GNU: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^([^:\s][^:]*):(\d+):(?:(\d+):)? (?:fatal |internal compiler )?(error|Error|warning|Warning|note): (.*)$")
@@ -215,6 +218,8 @@ impl<'a> Reader<'a> {
         } else if let Some(found) = GNU.captures(line) {
             let column = found.get(3).and_then(|column| column.as_str().parse().ok());
             self.located(&found[1], found[2].parse().ok(), column, &found[4], &found[5], Speaker::HostCompiler);
+        } else if let Some(found) = END.captures(line) {
+            self.unlocated(&found[1], &format!("at the end of the file: {}", &found[2]), Speaker::Nvcc);
         } else if let Some(found) = DRIVER.captures(line) {
             let tool = if &found[1] == "ptxas" { Speaker::Ptxas } else { Speaker::Nvcc };
             self.unlocated(&found[2], &readable_ptxas(&found[3]), tool);

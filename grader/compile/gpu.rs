@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
 
+use super::diagnostics::{Diagnostic, Diagnostics, Severity, Speaker, plain};
 use super::naming::random_name;
 use super::nvcc::{self, Assembled, Build, Cuda, KernelUse, Outcome, assemble};
 use super::ptx::{Module, NotCountable, SLOTS};
@@ -59,56 +60,71 @@ pub struct ReferenceBuilds {
 /// Compiles a text and makes the builds of its kernel, named as C++ calls it at the end of the text.
 pub fn build(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, kernel: &str, arch: u32) -> Result<Build<GpuBuilds>> {
     let built = nvcc::check_as_cuda(toolkit, gxx, source, Some(kernel), arch)?;
-    let outcome = built.outcome.and_then(|cuda| finish(toolkit, &cuda).map(Outcome::Compiled))?;
+    let outcome = built.outcome.and_then(|cuda| match finish(toolkit, &cuda)? {
+        Some(builds) => Ok(Outcome::Compiled(builds)),
+        None => Ok(Outcome::Rejected(no_kernel(kernel))),
+    })?;
     Ok(Build { outcome, warnings: built.warnings, wall: built.wall })
 }
 
-/// Makes the builds of the kernel that [`nvcc::check_as_cuda`] was asked for, from its PTX.
-pub fn finish(toolkit: &Toolkit, cuda: &Cuda) -> Result<GpuBuilds> {
-    let Some(entry) = cuda.entry.clone() else { bail!("nvcc left no kernel of the name that was looked for") };
-    let made = Module::parse(&cuda.ptx).map(|module| module.keep(&BTreeSet::from([entry.as_str()])));
-    let builds = match made {
-        Ok(module) => two(toolkit, &module, cuda.arch)?,
+/// Makes the builds of the kernel that [`nvcc::check_as_cuda`] was asked for, from its PTX. `None`: nvcc left no kernel
+/// of that name.
+pub fn finish(toolkit: &Toolkit, cuda: &Cuda) -> Result<Option<GpuBuilds>> {
+    let Some(entry) = cuda.entry.clone() else { return Ok(None) };
+    let module = Module::parse(&cuda.ptx).map(|module| module.keep(&BTreeSet::from([entry.as_str()])));
+    let pair = match module {
+        Ok(module) => pair(toolkit, &module, cuda.arch)?,
         Err(reason) => Err(reason),
     };
-    let uses = |kernels: &[KernelUse]| kernels.iter().find(|kernel| kernel.name == entry).cloned().unwrap_or_default();
-    let (plain, uses, counted) = match builds {
-        Ok((plain, counted)) => (plain.cubin, uses(&plain.kernels), counted),
-        // What cannot be taken apart runs as nvcc left it.
-        Err(reason) => (cuda.assembled.cubin.clone(), uses(&cuda.assembled.kernels), Err(reason)),
-    };
-    Ok(GpuBuilds { plain, counted, entry, uses, arch: cuda.arch })
+    // What cannot be taken apart runs as nvcc left it.
+    let Pair { plain, counted } =
+        pair.unwrap_or_else(|reason| Pair { plain: cuda.assembled.clone(), counted: Err(reason) });
+    let uses = plain.kernels.into_iter().find(|kernel| kernel.name == entry).unwrap_or_default();
+    Ok(Some(GpuBuilds { plain: plain.cubin, counted, entry, uses, arch: cuda.arch }))
 }
 
-/// The plain and the counted build of a module, side by side; `Err` when ptxas does not take the text written anew.
-fn two(
-    toolkit: &Toolkit,
-    module: &Module,
-    arch: u32,
-) -> Result<Result<(Assembled, Result<Counted, NotCountable>), NotCountable>> {
+fn no_kernel(kernel: &str) -> Diagnostics {
+    let message = format!("nvcc leaves no kernel of the name {kernel}");
+    let mut said = Diagnostics::default();
+    said.push(Diagnostic {
+        severity: Severity::Error,
+        line: None,
+        column: None,
+        message: plain(&message, 200),
+        source_line: None,
+        tool: Speaker::Nvcc,
+    });
+    said
+}
+
+/// Both builds of a module.
+struct Pair {
+    plain: Assembled,
+    counted: Result<Counted, NotCountable>,
+}
+
+/// Assembles both forms of a module side by side; `Err` when ptxas does not take the text written anew.
+fn pair(toolkit: &Toolkit, module: &Module, arch: u32) -> Result<Result<Pair, NotCountable>> {
     let counter = random_name()?;
     let counted = module.counted(&counter);
     let (plain, counting) = std::thread::scope(|scope| {
-        let counting = scope.spawn(|| counted.as_ref().ok().map(|text| assemble(toolkit, text, arch, None)));
-        let plain = assemble(toolkit, &module.text(), arch, None);
+        let counting = scope.spawn(|| match &counted {
+            Ok(text) => assemble(toolkit, text, arch, None).map(taken),
+            Err(reason) => Ok(Err(reason.clone())),
+        });
+        let plain = assemble(toolkit, &module.text(), arch, None).map(taken);
         (plain, counting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let plain = match taken(plain?) {
-        Ok(plain) => plain,
-        Err(reason) => return Ok(Err(reason)),
+    let (plain, counting) = match (plain?, counting?) {
+        (Ok(plain), counting) => (plain, counting),
+        (Err(reason), _) => return Ok(Err(reason)),
     };
-    let assembled = match (counted, counting) {
-        (Ok(text), Some(built)) => taken(built?).map(|built| (text, built)),
-        (Err(reason), _) => Err(reason),
-        (Ok(_), None) => bail!("a counted text was not assembled"),
+    let counting = match (counted, counting) {
+        (Ok(text), Ok(built)) => fitting(toolkit, &text, arch, &plain, built)?,
+        (_, counting) => counting,
     };
-    let counted = match assembled {
-        Ok((text, built)) => fitting(toolkit, &text, arch, &plain, built)?.map(|built| (built, counter)),
-        Err(reason) => Err(reason),
-    };
-    let counted =
-        counted.map(|(built, counter)| Counted { cubin: built.cubin, counter, slots: SLOTS, kernels: built.kernels });
-    Ok(Ok((plain, counted)))
+    let counted = counting.map(|built| Counted { cubin: built.cubin, counter, slots: SLOTS, kernels: built.kernels });
+    Ok(Ok(Pair { plain, counted }))
 }
 
 /// The counted build again with no more registers than a block of any size that the plain one allows can have. Counting
@@ -164,10 +180,10 @@ pub fn build_reference(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Resu
     let copy = module.keep(&BTreeSet::from([copy_grid.as_str()])).text();
     let (steps, copy) = std::thread::scope(|scope| {
         let copy = scope.spawn(|| assemble(toolkit, &copy, cuda.arch, None));
-        let steps = two(toolkit, &steps, cuda.arch);
+        let steps = pair(toolkit, &steps, cuda.arch);
         (steps, copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let (steps, counted) = steps?.map_err(refused)?;
+    let Pair { plain: steps, counted } = steps?.map_err(refused)?;
     Ok(ReferenceBuilds {
         steps: steps.cubin,
         counted: counted.map_err(refused)?,

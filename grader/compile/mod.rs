@@ -8,6 +8,7 @@ pub mod diagnostics;
 pub mod fetch;
 pub mod gpu;
 pub mod host;
+mod kernels;
 pub mod landlock;
 mod naming;
 pub mod nvcc;

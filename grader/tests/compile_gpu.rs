@@ -6,8 +6,11 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::*;
 use crate::compile::nvcc::LESSON_ARCH;
+use crate::compile::ptx::count_reads_of;
 use crate::compile::toolkit::{find_host_compiler, find_toolkit};
+use crate::selftest::Expected;
 use crate::submission::{Program, find_kernel};
+use crate::verdict::Verdict;
 
 fn toolchain() -> Option<(Toolkit, HostCompiler)> {
     let pair = find_toolkit(true).found().zip(find_host_compiler().found());
@@ -91,20 +94,22 @@ fn where_nvcc_does_not_take_the_pointer_the_name_decides_and_no_message_speaks_o
     let built = nvcc::check_as_cuda(&toolkit, &gxx, &broken, Some("k"), LESSON_ARCH).unwrap();
     let Outcome::Rejected(said) = &built.outcome else { panic!("{built:?}") };
     assert!(!format!("{built:?}").contains("hg_"), "{built:?}");
-    assert_eq!(said.shown[0].line, Some(5), "{said:?}");
+    assert_eq!(said.shown[0].message, "at the end of the file: expected a \"}\"");
+    assert_eq!(said.shown[1].line, Some(5), "the brace that is not closed: {said:?}");
     let absent = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("absent"), LESSON_ARCH).unwrap();
     let Outcome::Compiled(cuda) = absent.outcome else { panic!() };
     assert_eq!(cuda.entry, None);
-    assert!(finish(&toolkit, &cuda).is_err());
+    assert_eq!(finish(&toolkit, &cuda).unwrap(), None);
+    let built = build(&toolkit, &gxx, &text, "absent", LESSON_ARCH).unwrap();
+    assert!(matches!(built.outcome, Outcome::Rejected(said) if said.shown[0].message.ends_with("the name absent")));
 }
 
 #[test]
 fn a_template_that_is_never_launched_is_instantiated_and_its_faults_are_placed() {
     let Some((toolkit, gxx)) = toolchain() else { return };
-    let text = format!(
-        "template <int X> __global__ void k(const float* in, float* out, int n, float r) {{\n    X::absent();\n}}\n"
-    );
-    let built = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("k<3>"), LESSON_ARCH).unwrap();
+    let text =
+        "template <int X> __global__ void k(const float* in, float* out, int n, float r) {\n    X::absent();\n}\n";
+    let built = nvcc::check_as_cuda(&toolkit, &gxx, text, Some("k<3>"), LESSON_ARCH).unwrap();
     let Outcome::Rejected(said) = &built.outcome else { panic!("{built:?}") };
     assert_eq!(said.shown[0].line, Some(2));
     assert!(!format!("{built:?}").contains("hg_"), "{built:?}");
@@ -118,7 +123,7 @@ fn asking_for_the_name_and_writing_the_text_anew_change_no_instruction() {
         let asked = nvcc::check_as_cuda(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap().outcome;
         let unasked = nvcc::check_as_cuda(&toolkit, &gxx, &source, None, LESSON_ARCH).unwrap().outcome;
         let (Outcome::Compiled(asked), Outcome::Compiled(unasked)) = (asked, unasked) else { panic!("{fixture}") };
-        let builds = finish(&toolkit, &asked).unwrap();
+        let builds = finish(&toolkit, &asked).unwrap().unwrap();
         let code = |cubin| code(cubin, &builds.entry);
         assert_eq!(code(&asked.assembled.cubin), code(&unasked.assembled.cubin), "{fixture}: asking");
         assert_eq!(code(&asked.assembled.cubin), code(&builds.plain), "{fixture}: writing anew");
@@ -136,28 +141,32 @@ fn fixture_kernel(verdict: &str, name: &str) -> (String, String) {
 fn every_right_fixture_is_counted_or_refused_by_name() {
     let Some((toolkit, gxx)) = toolchain() else { return };
     let folder = format!("{}/fixtures/right", env!("CARGO_MANIFEST_DIR"));
-    for entry in fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let (source, call) = fixture_kernel("right", &name);
-        for arch in [LESSON_ARCH, 90] {
-            let built = build(&toolkit, &gxx, &source, &call, arch).unwrap();
-            let Outcome::Compiled(builds) = built.outcome else { panic!("{name}: {:?}", built.outcome) };
-            match &builds.counted {
-                Ok(counted) => assert!(symbols(&counted.cubin).contains(&counted.counter), "{name}"),
-                Err(reason) => {
-                    eprintln!("{name}: {reason:?}");
-                    assert!(
-                        fs::read_to_string(format!(
-                            "{}/fixtures/right/{name}/verdict.json",
-                            env!("CARGO_MANIFEST_DIR")
-                        ))
-                        .unwrap()
-                        .contains("ungraded"),
-                        "{name}: {reason:?}"
-                    );
-                    assert!(reason.line.is_some(), "{name}: {reason:?}");
-                }
-            }
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<String> = names.collect();
+    let (toolkit, gxx) = (&toolkit, &gxx);
+    std::thread::scope(|scope| {
+        for half in names.chunks(names.len().div_ceil(2)) {
+            scope.spawn(move || half.iter().for_each(|name| counted_or_refused(toolkit, gxx, name)));
+        }
+    });
+}
+
+fn counted_or_refused(toolkit: &Toolkit, gxx: &HostCompiler, name: &str) {
+    let (source, call) = fixture_kernel("right", name);
+    let asynchronous = ["async", "pipeline", "barrier"].iter().any(|word| name.contains(word));
+    let built = build(toolkit, gxx, &source, &call, if asynchronous { 90 } else { LESSON_ARCH }).unwrap();
+    let Outcome::Compiled(builds) = built.outcome else { panic!("{name}: {:?}", built.outcome) };
+    let verdict =
+        fs::read_to_string(format!("{}/fixtures/right/{name}/verdict.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let cuda = Expected::parse(&verdict, "cuda").unwrap().verdict;
+    match &builds.counted {
+        Ok(counted) => {
+            assert!(symbols(&counted.cubin).contains(&counted.counter), "{name}");
+            assert_eq!(cuda, Verdict::Pass, "{name} is counted");
+        }
+        Err(reason) => {
+            assert_eq!(cuda, Verdict::Ungraded, "{name}: {reason:?}");
+            assert!(reason.line.is_some() && !reason.hides, "{name}: {reason:?}");
         }
     }
 }
@@ -181,4 +190,45 @@ fn the_copy_kernel_comes_without_the_reference() {
     assert!(steps.contains(&reference.heat_step_global) && steps.contains(&reference.heat_step_tiled), "{steps:?}");
     assert_eq!((steps.len(), kernels(&reference.counted.cubin).len()), (2, 2));
     assert!(symbols(&reference.counted.cubin).contains(&reference.counted.counter));
+}
+
+#[test]
+fn loads_made_to_be_overlooked_are_counted_and_what_cannot_be_is_placed() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let counted = |verdict: &str, name: &str| {
+        let (source, call) = fixture_kernel(verdict, name);
+        let built = nvcc::check_as_cuda(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap();
+        let Outcome::Compiled(cuda) = built.outcome else { panic!("{name}: {:?}", built.outcome) };
+        let entry = cuda.entry.unwrap();
+        count_reads_of(&cuda.ptx, &[&entry], "hg_counter").map(|text| {
+            let additions = text.lines().filter(|line| line.contains("red.global.add.u64 [%hg_counter_slot]"));
+            let seen: Vec<String> = additions.map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect();
+            seen
+        })
+    };
+    // One statement of each kind, or the same unrolled: the plain load and its double.
+    for (name, second) in [
+        ("second_load_in_odd_ptx", "4;"),
+        ("second_load_generic", "%hg_counter_bytes;"),
+        ("second_load_volatile", "4;"),
+        ("second_load_atomic", "4;"),
+        ("second_load_by_memcpy", "4;"),
+    ] {
+        let seen = counted("wrong", name).unwrap();
+        let (first, again) = (seen.iter().step_by(2), seen.iter().skip(1).step_by(2));
+        assert!(first.clone().count() == again.clone().count() && !seen.is_empty(), "{name}: {seen:?}");
+        assert!(
+            first.clone().all(|bytes| bytes == "4;") && again.clone().all(|bytes| bytes == second),
+            "{name}: {seen:?}"
+        );
+    }
+    assert!(counted("right", "constant_weights").unwrap().iter().all(|bytes| bytes == "4;"));
+    let pointer = counted("right", "load_through_pointer").unwrap_err();
+    assert_eq!(
+        (pointer.construct.as_str(), pointer.line, pointer.hides),
+        ("a call through a function pointer", Some(37), false)
+    );
+    let texture = counted("right", "texture_when_bound").unwrap_err();
+    assert!(texture.construct.starts_with("a texture read (tex.1d"), "{texture:?}");
+    assert_eq!((texture.line, texture.hides), (Some(17), false));
 }

@@ -1,0 +1,78 @@
+//! The kernels that PTX holds, and what ptxas says they take.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Match, Regex};
+
+use super::diagnostics::{demangle, pattern};
+
+/// What ptxas says a kernel takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelUse {
+    /// The mangled name.
+    pub name: String,
+    /// Registers a thread.
+    pub registers: u32,
+    /// Static shared memory a block, bytes.
+    pub shared: u32,
+    /// Stack frame a thread, bytes: local arrays and spills.
+    pub stack: u32,
+    /// Bytes spilled a thread: stores, loads.
+    pub spill_stores: u32,
+    pub spill_loads: u32,
+}
+
+/// A kernel that PTX holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub mangled: String,
+    /// `ns::step(float const*, float*, int, float)`; the same as `mangled` for extern "C".
+    pub demangled: String,
+    /// PTX types in order: `u64`, `f32`, `b8[16]` for a struct.
+    pub params: Vec<String>,
+}
+
+/// The kernels in PTX, each once, in its order.
+pub fn entries(ptx: &str) -> Vec<Entry> {
+    static ENTRY: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?"));
+    static PARAM: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.param\b[^,]*?\.([busf]\d+)\b[^,\[]*(\[\d+\])?"));
+    let params = |list: &str| {
+        PARAM
+            .captures_iter(list)
+            .map(|found| format!("{}{}", &found[1], found.get(2).map_or("", |size| size.as_str())))
+            .collect()
+    };
+    let entry = |found: Captures<'_>| Entry {
+        mangled: found[1].to_owned(),
+        demangled: demangle(&found[1]),
+        params: found.get(2).map_or_else(Vec::new, |list| params(list.as_str())),
+    };
+    let mut found: Vec<Entry> = Vec::new();
+    for entry in ENTRY.captures_iter(ptx).map(entry) {
+        if !found.iter().any(|known| known.mangled == entry.mangled) {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+/// Reads `ptxas -v`.
+pub(super) fn kernel_uses(said: &str) -> Vec<KernelUse> {
+    static START: LazyLock<Regex> = LazyLock::new(|| pattern(r"Compiling entry function '([^']+)'"));
+    static FRAME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"));
+    static USED: LazyLock<Regex> = LazyLock::new(|| pattern(r"Used (\d+) registers(?:.*?(\d+)(?:\+\d+)? bytes smem)?"));
+    let number = |text: Option<Match<'_>>| text.and_then(|text| text.as_str().parse().ok()).unwrap_or(0);
+    let mut kernels: Vec<KernelUse> = Vec::new();
+    for line in said.lines() {
+        if let Some(found) = START.captures(line) {
+            kernels.push(KernelUse { name: found[1].to_owned(), ..KernelUse::default() });
+        } else if let (Some(found), Some(kernel)) = (FRAME.captures(line), kernels.last_mut()) {
+            (kernel.stack, kernel.spill_stores, kernel.spill_loads) =
+                (number(found.get(1)), number(found.get(2)), number(found.get(3)));
+        } else if let (Some(found), Some(kernel)) = (USED.captures(line), kernels.last_mut()) {
+            (kernel.registers, kernel.shared) = (number(found.get(1)), number(found.get(2)));
+        }
+    }
+    kernels
+}
