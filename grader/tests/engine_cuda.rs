@@ -363,6 +363,30 @@ fn gpu_both_workers_are_timed_in_turns() {
 
 #[test]
 #[ignore = "needs a GPU"]
+fn gpu_reading_the_counters_costs_little_beside_counting() {
+    let (tools, gpu) = (tools(), the_gpu());
+    let reference = gpu::build_reference(&tools.0, &tools.1, gpu.arch).expect("the reference compiles");
+    let model = build(&tools, MODEL, "heatTwoStep", gpu.arch);
+    let counting = model.counted.as_ref().expect("the model can be counted");
+    let also_timed = vec![kernel("counted", &counting.cubin, &model.entry, tiles, 2)];
+    let mut second = runner(Program { also_timed, ..program(&model, tiles) });
+    let initial = Arc::new(Grid::initial(2048, 7));
+    let plan = TimingPlan { initial, r: 0.2, launches: 500, budget: 200.0 };
+    let mut first = runner(reference_program(&reference, true));
+    let timed = time(&mut first, &mut second, &plan, &mut |_| {}).expect("the engine works");
+    let best = |name: &str| {
+        let times = timed.times.of(TimedBy::Submission, name).expect("timed");
+        500.0 * times.rounds.iter().copied().fold(f64::MAX, f64::min)
+    };
+    let runs = (0..3).map(|_| run(&mut second, &trial(2048, 500, Watch::Count)).wall_seconds * 1e3);
+    let read = runs.fold(f64::MAX, f64::min);
+    let (plain, counted) = (best("heatTwoStep"), best("counted"));
+    eprintln!("500 launches: plain {plain:.2} ms, counted {counted:.2} ms, counted and read each time {read:.2} ms");
+    assert!(read < 1.3 * counted, "{counted} {read}");
+}
+
+#[test]
+#[ignore = "needs a GPU"]
 fn gpu_a_kernel_that_faults_while_it_is_timed_is_a_fault_of_the_submission() {
     let (tools, gpu) = (tools(), the_gpu());
     let reference = gpu::build_reference(&tools.0, &tools.1, gpu.arch).expect("the reference compiles");
