@@ -1,7 +1,7 @@
 //! All calls of the CUDA driver: a context with one stream, memory, modules, launches, events.
 //!
 //! Used in the worker process only. Every operation goes through the one stream, so they happen in the order of the
-//! calls, and nothing here blocks on a kernel: [`Gpu::idle`] asks, and the caller decides how long to go on asking.
+//! calls. Nothing here blocks on a kernel but [`Gpu::synchronise`].
 
 use std::ffi::{CString, c_void};
 use std::fmt;
@@ -46,8 +46,12 @@ fn checked(status: CUresult) -> Answer<()> {
 /// The first GPU that the process may use, its context current on the thread that opened it.
 pub struct Gpu {
     device: sys::CUdevice,
+    context: sys::CUcontext,
     stream: sys::CUstream,
 }
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Sync for Gpu {}
 
 /// A kernel of a loaded module. Modules stay loaded for the life of the process.
 #[derive(Clone, Copy)]
@@ -81,16 +85,18 @@ impl Gpu {
             Ok(result::device::get(0)?)
         };
         let device = start().map_err(refused("the CUDA driver did not start"))?;
-        let context = || -> Answer<sys::CUstream> {
+        let context = || -> Answer<(sys::CUcontext, sys::CUstream)> {
             // SAFETY: the device comes from the driver; the context is never released.
-            unsafe { result::ctx::set_current(result::primary_ctx::retain(device)?)? };
+            let context = unsafe { result::primary_ctx::retain(device)? };
+            // SAFETY: as above.
+            unsafe { result::ctx::set_current(context)? };
             let mut stream = std::ptr::null_mut();
             // SAFETY: writes one handle through a pointer to a live one.
             checked(unsafe { sys::cuStreamCreate(&raw mut stream, 0) })?;
-            Ok(stream)
+            Ok((context, stream))
         };
-        let stream = context().map_err(refused("no context could be made on the GPU"))?;
-        Ok(Self { device, stream })
+        let (context, stream) = context().map_err(refused("no context could be made on the GPU"))?;
+        Ok(Self { device, context, stream })
     }
 
     /// What the driver says of the GPU, without its clocks.
@@ -177,16 +183,13 @@ impl Gpu {
             .map_err(DriverError::from)
     }
 
-    /// Whether all that was put on the stream is done; the error is that of what failed.
-    pub fn idle(&self) -> Answer<bool> {
-        // SAFETY: the stream lives as long as the process.
-        match unsafe { sys::cuStreamQuery(self.stream) } {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            // What kernels printed, and what the driver says of a failed assertion, comes out at a real wait only; this
-            // one does not wait any more.
-            // SAFETY: as above.
-            _ => checked(unsafe { sys::cuStreamSynchronize(self.stream) }).map(|()| true),
-        }
+    /// Waits until all that was put on the stream is done; the error is that of what failed. Blocks for as long as a kernel
+    /// runs, which may be for ever. It must be this call that comes upon a failed kernel first: once another one has (asking
+    /// whether the stream is done, say), what the kernel printed and which assertion failed is lost.
+    pub fn synchronise(&self) -> Answer<()> {
+        // SAFETY: the context lives as long as the process.
+        unsafe { result::ctx::set_current(self.context)? };
+        Ok(result::ctx::synchronize()?)
     }
 
     /// Device memory, never freed but by [`Gpu::free`].
