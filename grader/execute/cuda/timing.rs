@@ -42,7 +42,7 @@ pub struct TimingPlan {
     pub r: f32,
     /// Launches of a round.
     pub launches: u32,
-    /// GPU time to aim at in all, milliseconds: 500 gives 8 rounds of each kernel on an H200, and the least, 6, on a
+    /// GPU time to aim at in all, milliseconds: 500 gives 8 to 10 rounds of each kernel on an H200, and the least, 6, on a
     /// Tesla T4.
     pub budget: f64,
 }
