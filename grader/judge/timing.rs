@@ -61,9 +61,9 @@ pub fn timing(times: &RawTimes, reads: &dyn Fn(&str) -> Option<f64>, seed: u64) 
     let made = |times: &&KernelTimes| !times.rounds.is_empty();
     let reference = |kernel| times.of(TimedBy::Reference, kernel).filter(made);
     let (copy, global, tiled) = (reference(COPY)?, reference(GLOBAL)?, reference(TILED)?);
-    let mut submitted = times.kernels.iter().filter(|times| times.by == TimedBy::Submission).filter(made);
-    let submission = submitted.clone().find(|times| times.kernel != COPY)?;
-    let other_copy = submitted.find(|times| times.kernel == COPY)?;
+    let submitted = || times.kernels.iter().filter(|times| times.by == TimedBy::Submission).filter(made);
+    let submission = submitted().find(|times| times.kernel != COPY)?;
+    let other_copy = submitted().find(|times| times.kernel == COPY)?;
     let copy_ms = median(&copy.rounds);
     let row = |kernel: &KernelTimes| Row {
         kernel: kernel.kernel.clone(),

@@ -226,9 +226,10 @@ fn gpu_crashes_are_faults_of_their_launch_and_leave_the_gpu_well() {
     assert!(crash(&misaligned).1.contains("misaligned"), "{misaligned:?}");
     let late = bed.fault(CALLS, "if (first && ++calls == 200) __trap();", 500);
     assert_eq!(crash(&late).0, 200);
-    let asserted = bed.fault("", "if (first) printf(\"about to fail\\n\"); assert(n < 0);", 3);
-    let RunFault::Crash { place, actor, .. } = &asserted else { panic!("{asserted:?}") };
-    assert!(place.is_some() && actor.is_some(), "{asserted:?}");
+    let seen = bed.seen("", "if (first) printf(\"about to fail\\n\"); assert(n < 0);", tiles, LESSON, 3);
+    let (asserted, printed) = (seen.fault, seen.output);
+    let Some(RunFault::Crash { place, actor, .. }) = &asserted else { panic!("{asserted:?}") };
+    assert!(place.is_some() && actor.is_some(), "{asserted:?}, {printed:?}");
 }
 
 #[test]
@@ -358,6 +359,30 @@ fn gpu_both_workers_are_timed_in_turns() {
     let judged = timing(&timed.times, &|_| None, 7).expect("all kernels were timed");
     eprintln!("{judged:?}\n{}", table(&judged).join("\n"));
     eprintln!("clocks {:?} to {:?}", timed.times.clocks_before, timed.times.clocks_after);
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn gpu_reading_the_counters_costs_little_beside_counting() {
+    let (tools, gpu) = (tools(), the_gpu());
+    let reference = gpu::build_reference(&tools.0, &tools.1, gpu.arch).expect("the reference compiles");
+    let model = build(&tools, MODEL, "heatTwoStep", gpu.arch);
+    let counting = model.counted.as_ref().expect("the model can be counted");
+    let also_timed = vec![kernel("counted", &counting.cubin, &model.entry, tiles, 2)];
+    let mut second = runner(Program { also_timed, ..program(&model, tiles) });
+    let initial = Arc::new(Grid::initial(2048, 7));
+    let plan = TimingPlan { initial, r: 0.2, launches: 500, budget: 200.0 };
+    let mut first = runner(reference_program(&reference, true));
+    let timed = time(&mut first, &mut second, &plan, &mut |_| {}).expect("the engine works");
+    let best = |name: &str| {
+        let times = timed.times.of(TimedBy::Submission, name).expect("timed");
+        500.0 * times.rounds.iter().copied().fold(f64::MAX, f64::min)
+    };
+    let runs = (0..3).map(|_| run(&mut second, &trial(2048, 500, Watch::Count)).wall_seconds * 1e3);
+    let read = runs.fold(f64::MAX, f64::min);
+    let (plain, counted) = (best("heatTwoStep"), best("counted"));
+    eprintln!("500 launches: plain {plain:.2} ms, counted {counted:.2} ms, counted and read each time {read:.2} ms");
+    assert!(read < 1.3 * counted, "{counted} {read}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! All calls of the CUDA driver: a context with one stream, memory, modules, launches, events.
 //!
 //! Used in the worker process only. Every operation goes through the one stream, so they happen in the order of the
-//! calls, and nothing here blocks on a kernel: [`Gpu::idle`] asks, and the caller decides how long to go on asking.
+//! calls. Nothing here blocks on a kernel but [`Gpu::synchronise`].
 
 use std::ffi::{CString, c_void};
 use std::fmt;
@@ -46,8 +46,12 @@ fn checked(status: CUresult) -> Answer<()> {
 /// The first GPU that the process may use, its context current on the thread that opened it.
 pub struct Gpu {
     device: sys::CUdevice,
+    context: sys::CUcontext,
     stream: sys::CUstream,
 }
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Sync for Gpu {}
 
 /// A kernel of a loaded module. Modules stay loaded for the life of the process.
 #[derive(Clone, Copy)]
@@ -81,16 +85,18 @@ impl Gpu {
             Ok(result::device::get(0)?)
         };
         let device = start().map_err(refused("the CUDA driver did not start"))?;
-        let context = || -> Answer<sys::CUstream> {
+        let context = || -> Answer<(sys::CUcontext, sys::CUstream)> {
             // SAFETY: the device comes from the driver; the context is never released.
-            unsafe { result::ctx::set_current(result::primary_ctx::retain(device)?)? };
+            let context = unsafe { result::primary_ctx::retain(device)? };
+            // SAFETY: as above.
+            unsafe { result::ctx::set_current(context)? };
             let mut stream = std::ptr::null_mut();
             // SAFETY: writes one handle through a pointer to a live one.
             checked(unsafe { sys::cuStreamCreate(&raw mut stream, 0) })?;
-            Ok(stream)
+            Ok((context, stream))
         };
-        let stream = context().map_err(refused("no context could be made on the GPU"))?;
-        Ok(Self { device, stream })
+        let (context, stream) = context().map_err(refused("no context could be made on the GPU"))?;
+        Ok(Self { device, context, stream })
     }
 
     /// What the driver says of the GPU, without its clocks.
@@ -153,7 +159,8 @@ impl Gpu {
         }
         let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function belongs to a loaded module.
-        Ok(unsafe { result::function::set_function_attribute(function.handle, most, geometry.shared as i32)? })
+        unsafe { result::function::set_function_attribute(function.handle, most, geometry.shared as i32) }
+            .map_err(DriverError::from)
     }
 
     /// Puts a launch on the stream. Its own failure shows later, one of an earlier launch may show here.
@@ -172,16 +179,17 @@ impl Gpu {
         let (grid, block) = ((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]));
         // SAFETY: the kernel has these four parameters (the contract of `Kernel::entry`); the driver copies them before
         // the call returns.
-        Ok(unsafe { result::launch_kernel(function.handle, grid, block, shared, self.stream, &mut arguments)? })
+        unsafe { result::launch_kernel(function.handle, grid, block, shared, self.stream, &mut arguments) }
+            .map_err(DriverError::from)
     }
 
-    /// Whether all that was put on the stream is done; the error is that of what failed.
-    pub fn idle(&self) -> Answer<bool> {
-        // SAFETY: the stream lives as long as the process.
-        match unsafe { sys::cuStreamQuery(self.stream) } {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            status => checked(status).map(|()| true),
-        }
+    /// Waits until all that was put on the stream is done; the error is that of what failed. Blocks for as long as a kernel
+    /// runs, which may be for ever. It must be this call that comes upon a failed kernel first: once another one has (asking
+    /// whether the stream is done, say), what the kernel printed and which assertion failed is lost.
+    pub fn synchronise(&self) -> Answer<()> {
+        // SAFETY: the context lives as long as the process.
+        unsafe { result::ctx::set_current(self.context)? };
+        Ok(result::ctx::synchronize()?)
     }
 
     /// Device memory, never freed but by [`Gpu::free`].
@@ -199,7 +207,7 @@ impl Gpu {
     /// Copies words to the GPU; returns when `from` may be reused.
     pub fn upload<T: Copy>(&self, to: CUdeviceptr, from: &[T]) -> Answer<()> {
         // SAFETY: `from` is live, and pageable memory is staged before the call returns.
-        Ok(unsafe { result::memcpy_htod_async(to, from, self.stream)? })
+        unsafe { result::memcpy_htod_async(to, from, self.stream) }.map_err(DriverError::from)
     }
 
     /// Puts a copy to pinned memory on the stream, to the first `length` values.
@@ -210,13 +218,13 @@ impl Gpu {
     /// Puts a copy to a part of pinned memory on the stream.
     pub fn download_part<T: Copy>(&self, to: &mut Pinned<T>, part: Range<usize>, from: CUdeviceptr) -> Answer<()> {
         // SAFETY: the pinned memory outlives the copy: callers wait for the stream before they read or free it.
-        Ok(unsafe { result::memcpy_dtoh_async(&mut to.slice_mut()[part], from, self.stream)? })
+        unsafe { result::memcpy_dtoh_async(&mut to.slice_mut()[part], from, self.stream) }.map_err(DriverError::from)
     }
 
     /// Puts a copy within the GPU on the stream.
     pub fn copy(&self, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Answer<()> {
         // SAFETY: both ranges are allocations of the caller's.
-        Ok(unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream)? })
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }.map_err(DriverError::from)
     }
 
     /// Puts a fill of `rows` rows of `width` words, `pitch` bytes apart, on the stream.
@@ -239,7 +247,7 @@ impl Gpu {
     /// Puts the event on the stream.
     pub fn record(&self, event: sys::CUevent) -> Answer<()> {
         // SAFETY: events live as long as the process.
-        Ok(unsafe { result::event::record(event, self.stream)? })
+        unsafe { result::event::record(event, self.stream) }.map_err(DriverError::from)
     }
 
     /// Milliseconds between two events that have passed.

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -12,16 +11,13 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rustix::rand::GetRandomFlags;
 
 use super::faults::run_fault;
-use super::message::{
-    BandChange, GpuInfo, KernelFacts, Load, LoadCounted, LoadKernel, RawObservation, Reply, Request, Run,
-};
-use crate::execute::cpu::GeometryOf;
+use super::message::{BandChange, GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
+use super::program::{Program, geometry_for, load_request};
 use crate::execute::process::{Event, WorkerProcess};
 use crate::execute::{
-    Hazard, HazardKind, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
+    Hazard, HazardKind, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, wire,
 };
 use crate::grid::Grid;
-use crate::submission::Geometry;
 
 /// Wall time of one launch.
 const LAUNCH_WALL: Duration = Duration::from_secs(10);
@@ -41,48 +37,6 @@ const KEPT_VARIABLES: [&str; 6] = [
     "NVIDIA_VISIBLE_DEVICES",
     "NVIDIA_DRIVER_CAPABILITIES",
 ];
-
-/// A kernel in a cubin.
-#[derive(Clone)]
-pub struct Kernel {
-    /// What reports call it.
-    pub name: String,
-    pub cubin: Arc<[u8]>,
-    /// Its name in the cubin; its parameters are (const float*, float*, int, float).
-    pub entry: String,
-    pub geometry: Arc<GeometryOf>,
-    /// Timesteps that one launch advances; 1 for a copy.
-    pub timesteps: u32,
-}
-
-/// The build that counts bytes read from global memory.
-#[derive(Clone)]
-pub struct Counted {
-    pub cubin: Arc<[u8]>,
-    pub entry: String,
-    /// Name and length of its array of 64-bit counters.
-    pub counter: String,
-    pub slots: usize,
-}
-
-/// One program, built for the GPU.
-#[derive(Clone)]
-pub struct Program {
-    /// The kernel that trials run.
-    pub kernel: Kernel,
-    pub counted: Option<Counted>,
-    /// Kernels that are timed before and after it: copyGrid, and for the reference heatStepGlobal.
-    pub also_timed: Vec<Kernel>,
-    /// Compute capability (75 for sm_75) whose limits hold for a launch.
-    pub arch: u32,
-}
-
-impl Program {
-    /// All kernels, the one that trials run first.
-    pub(super) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        std::iter::once(&self.kernel).chain(&self.also_timed)
-    }
-}
 
 /// Runs trials of one program on a GPU.
 pub struct CudaRunner {
@@ -139,9 +93,9 @@ impl CudaRunner {
             Some(worker) => worker,
             slot => slot.insert(Worker::start(&self.executable)?),
         };
-        let said = match worker.answer(START_WALL)?.0 {
-            Reply::Ready(info) => Ok(info),
-            Reply::NoDevice(reason) => Err(reason),
+        let said = match worker.answer(START_WALL)?.ok_or_else(|| silent(START_WALL))? {
+            (Reply::Ready(info), _) => Ok(info),
+            (Reply::NoDevice(reason), _) => Err(reason),
             _ => bail!("the worker answered out of turn"),
         };
         worker.ready = true;
@@ -173,9 +127,20 @@ impl CudaRunner {
         self.program.as_ref().ok_or_else(|| anyhow!("no program was loaded"))
     }
 
-    /// Asks a worker that has loaded the program. The worker is ended when it does not answer in time.
+    /// Asks a worker that has loaded the program. The worker is ended when it does not answer in time; that is an error.
     pub(super) fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<(Reply, Vec<u8>)> {
         self.loaded()?.0.ask(request, blob, wall)
+    }
+
+    /// The same for a request that runs a kernel, which may never end: `None` when there was no answer in time.
+    pub(super) fn ask_kernel(&mut self, request: &Request, wall: Duration) -> Result<Option<(Reply, Vec<u8>)>> {
+        let worker = self.loaded()?.0;
+        let _ = worker.process.send(request, &[]);
+        let answer = worker.answer(wall)?;
+        if answer.is_none() {
+            self.end_worker();
+        }
+        Ok(answer)
     }
 
     /// What kernels need, in the order of [`Program::kernels`].
@@ -192,33 +157,6 @@ impl CudaRunner {
     pub(super) fn take_output(&self) -> String {
         self.worker.as_ref().map(|worker| worker.process.take_output()).unwrap_or_default()
     }
-}
-
-/// The modules one after another, each once, and where the kernels are in them.
-fn load_request(program: &Program) -> (Load, Vec<u8>) {
-    let mut cubins: Vec<&Arc<[u8]>> = Vec::new();
-    let mut place = |cubin| {
-        cubins.iter().position(|known| Arc::ptr_eq(known, cubin)).unwrap_or_else(|| {
-            cubins.push(cubin);
-            cubins.len() - 1
-        })
-    };
-    let mut of = |cubin, entry: &str| LoadKernel { image: place(cubin), entry: entry.to_owned() };
-    let kernels = program.kernels().map(|kernel| of(&kernel.cubin, &kernel.entry)).collect();
-    let counted = program.counted.as_ref().map(|counted| LoadCounted {
-        kernel: of(&counted.cubin, &counted.entry),
-        counter: counted.counter.clone(),
-        slots: counted.slots,
-    });
-    let images = cubins.iter().map(|cubin| cubin.len()).collect();
-    (Load { images, kernels, counted }, cubins.into_iter().flat_map(|cubin| cubin.iter().copied()).collect())
-}
-
-/// The geometry of a launch, if the architecture can do it.
-pub(super) fn geometry_for(kernel: &Kernel, facts: &KernelFacts, arch: u32, n: usize) -> Result<Geometry, String> {
-    let geometry = (kernel.geometry)(n as u32)?;
-    limits::check_for(arch, &geometry, facts.static_shared)?;
-    Ok(geometry)
 }
 
 impl Runner for CudaRunner {
@@ -243,7 +181,7 @@ impl Runner for CudaRunner {
         // A worker that ended meanwhile shows as the end of its replies.
         let _ = worker.process.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
         let mut watched = Watched { worker, n, grids: Vec::new() };
-        let (raw, fault) = watched.to_the_end()?;
+        let (raw, fault) = watched.watch()?;
         let grids = watched.grids;
         let output = self.take_output();
         let fault = fault.or_else(|| raw.fault.map(|fault| run_fault(fault, &facts, &geometry, &output)));
@@ -308,7 +246,7 @@ struct Watched<'a> {
 
 impl Watched<'_> {
     /// What the worker saw, or the fault that only the grader can see: a launch that does not end.
-    fn to_the_end(&mut self) -> Result<(RawObservation, Option<RunFault>)> {
+    fn watch(&mut self) -> Result<(RawObservation, Option<RunFault>)> {
         let began = Instant::now();
         let (mut launch, mut since, mut heard) = (None, began, began);
         loop {
@@ -364,20 +302,21 @@ impl Worker {
     fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<(Reply, Vec<u8>)> {
         // A worker that ended meanwhile shows as the end of its replies.
         let _ = self.process.send(request, blob);
-        self.answer(wall)
+        self.answer(wall)?.ok_or_else(|| silent(wall))
     }
 
-    fn answer(&mut self, wall: Duration) -> Result<(Reply, Vec<u8>)> {
+    /// The next answer; `None`, and the end of the worker, when there is none in time.
+    fn answer(&mut self, wall: Duration) -> Result<Option<(Reply, Vec<u8>)>> {
         let deadline = Instant::now() + wall;
         loop {
             match self.process.events.recv_deadline(deadline) {
                 Ok(Event::Reply(Reply::Launch(_), _)) => {}
                 Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
-                Ok(Event::Reply(reply, blob)) => return Ok((reply, blob)),
+                Ok(Event::Reply(reply, blob)) => return Ok(Some((reply, blob))),
                 Ok(Event::Ended | Event::Garbled) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) => {
                     self.process.finish();
-                    bail!("the worker gave no answer within {} s", wall.as_secs());
+                    return Ok(None);
                 }
             }
         }
@@ -390,30 +329,6 @@ impl Worker {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cubin_that_kernels_share_is_sent_once() {
-        let (one, two): (Arc<[u8]>, Arc<[u8]>) = (Arc::from([1u8, 2]), Arc::from([3u8]));
-        let kernel = |name: &str, cubin: &Arc<[u8]>| Kernel {
-            name: name.to_owned(),
-            cubin: cubin.clone(),
-            entry: name.to_owned(),
-            geometry: Arc::new(|_| Err("none".to_owned())),
-            timesteps: 1,
-        };
-        let counted = Counted { cubin: two.clone(), entry: "a".to_owned(), counter: "c".to_owned(), slots: 4 };
-        let program = Program {
-            kernel: kernel("a", &one),
-            counted: Some(counted),
-            also_timed: vec![kernel("b", &one), kernel("c", &two)],
-            arch: 75,
-        };
-        let (load, blob) = load_request(&program);
-        assert_eq!((load.images, blob), (vec![2, 1], vec![1, 2, 3]));
-        assert_eq!(load.kernels.iter().map(|kernel| kernel.image).collect::<Vec<_>>(), [0, 0, 1]);
-        assert_eq!(load.counted.map(|counted| counted.kernel.image), Some(1));
-    }
+fn silent(wall: Duration) -> anyhow::Error {
+    anyhow!("the worker gave no answer within {} s", wall.as_secs())
 }

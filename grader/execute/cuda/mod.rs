@@ -1,9 +1,9 @@
 //! Engine cuda: cubins run on a GPU, in a worker process that alone talks to the driver.
 //!
-//! The grader's side: [`engine`] starts a worker and turns what it says into an observation, [`faults`] puts driver errors
-//! into words, [`timing`] lets two workers take turns under the GPU's [`lock`]. The worker's side: [`worker`] serves
-//! requests, [`run`] makes a trial and [`rounds`] a timed round on [`grids`] between guard bands, [`counter`] reads the
-//! counted build's counters, [`clocks`] asks NVML, and [`driver`] is all that calls the driver.
+//! The grader's side: [`engine`] starts a worker, gives it a [`program`] and turns what it says into an observation,
+//! [`faults`] puts driver errors into words, [`timing`] lets two workers take turns under the GPU's [`lock`]. The worker's
+//! side: [`worker`] serves requests, [`run`] makes a trial and [`rounds`] a timed round on [`grids`] between guard bands,
+//! [`counter`] reads the counted build's counters, [`clocks`] asks NVML, and [`driver`] is all that calls the driver.
 
 mod clocks;
 mod counter;
@@ -13,11 +13,13 @@ mod faults;
 mod grids;
 mod lock;
 mod message;
+mod program;
 mod rounds;
 mod run;
 pub mod timing;
 pub mod worker;
 
-pub use engine::{Counted, CudaRunner, Kernel, Program, probe};
+pub use engine::{CudaRunner, probe};
 pub use message::{Clocks, GpuInfo};
+pub use program::{Counted, Kernel, Program};
 pub use timing::{Timed, TimedGrid, TimingPlan, time};

@@ -77,9 +77,9 @@ impl Rounds {
             launch(number, grids)?;
         }
         gpu.record(self.events[1])?;
-        pulse.wait(None)?.map_err(crashed(round.launches))?;
+        pulse.wait()?.map_err(crashed(round.launches))?;
         grids.fetch(gpu, round.launches as usize % 2)?;
-        pulse.wait(None)?.context("the grid could not be read")?;
+        pulse.wait()?.context("the grid could not be read")?;
         Ok(gpu.elapsed(self.events[0], self.events[1])?)
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use super::counter::Counter;
 use super::driver::{Answer, DriverError, Function, Gpu, Pinned};
@@ -19,9 +19,9 @@ const WATCHED: u32 = 3;
 const AHEAD: u32 = 64;
 /// How often the grader hears which launch runs.
 const BEAT: Duration = Duration::from_millis(100);
-/// How long a wait spins before it sleeps between looks.
-const SPIN: Duration = Duration::from_micros(100);
+/// How often the stream is looked at, and after how long without a finished launch it is waited for in earnest.
 const NAP: Duration = Duration::from_micros(50);
+const STALL: Duration = Duration::from_millis(20);
 /// Bytes of local memory a thread from which a launch without room is the kernel's fault: 16 KiB for each of the 270,000
 /// threads that a large GPU holds are 4 GiB.
 const LOCAL_IS_LARGE: u64 = 16 << 10;
@@ -48,23 +48,43 @@ impl<'a> Pulse<'a> {
         wire::write(&mut self.replies, reply, blob)
     }
 
-    /// Waits until the stream is idle, or has finished `launches`, telling the grader which launch runs.
-    pub fn wait(&mut self, launches: Option<u32>) -> Result<Answer<()>> {
-        let started = Instant::now();
-        loop {
-            match self.gpu.idle() {
-                Ok(true) => return Ok(Ok(())),
-                Ok(false) => {}
-                Err(error) => return Ok(Err(error)),
+    /// Waits until the stream is idle, telling the grader which launch runs. The waiting is a thread's that can be blocked
+    /// for ever: the grader then ends the process.
+    pub fn wait(&mut self) -> Result<Answer<()>> {
+        let gpu = self.gpu;
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| gpu.synchronise());
+            while !waiter.is_finished() {
+                self.beat()?;
+                std::thread::sleep(NAP);
             }
-            if launches.is_some_and(|launches| self.finished.first() >= launches) {
-                return Ok(Ok(()));
+            waiter.join().map_err(|_| anyhow!("the thread that waits for the GPU ended early"))
+        })
+    }
+
+    /// Waits until the stream has finished `launches`, or something seems to have gone wrong: then until it is idle.
+    fn wait_for(&mut self, launches: u32) -> Result<Answer<()>> {
+        let (mut seen, mut since) = (self.finished.first(), Instant::now());
+        while seen < launches {
+            self.beat()?;
+            if since.elapsed() > STALL {
+                return self.wait();
             }
-            if self.beaten.elapsed() > BEAT {
-                self.say(&Reply::Launch(self.running()), &[])?;
+            std::thread::sleep(NAP);
+            let now = self.finished.first();
+            if now != seen {
+                (seen, since) = (now, Instant::now());
             }
-            if started.elapsed() > SPIN { std::thread::sleep(NAP) } else { std::thread::yield_now() }
         }
+        Ok(Ok(()))
+    }
+
+    /// Tells the grader now and then which launch runs.
+    fn beat(&mut self) -> Result<()> {
+        if self.beaten.elapsed() > BEAT {
+            self.say(&Reply::Launch(self.running()), &[])?;
+        }
+        Ok(())
     }
 
     /// The launch that runs, or failed.
@@ -152,7 +172,7 @@ impl Running<'_, '_> {
         if let Some(counter) = &mut self.counter {
             counter.begin(gpu, self.run.pattern)?;
         }
-        self.pulse.wait(None)?.context("the grids could not be filled")?;
+        self.pulse.wait()?.context("the grids could not be filled")?;
         self.pulse.begin();
         gpu.opt_in(self.function, &self.run.geometry).map_err(|error| self.refused(1, error))?;
         self.pulse.say(&Reply::Launch(1), &[])?;
@@ -174,7 +194,7 @@ impl Running<'_, '_> {
     fn launch(&mut self, launch: u32) -> Result<(), Stop> {
         let gpu = self.pulse.gpu;
         if launch > AHEAD {
-            self.pulse.wait(Some(launch - AHEAD))?.map_err(|error| crashed(self.pulse.running())(error))?;
+            self.pulse.wait_for(launch - AHEAD)?.map_err(|error| crashed(self.pulse.running())(error))?;
         }
         let addresses = self.grids.of_launch(launch);
         if let Err(error) = gpu.launch(self.function, &self.run.geometry, addresses, self.run.n, self.run.r) {
@@ -198,7 +218,7 @@ impl Running<'_, '_> {
 
     /// Waits for all launches so far.
     fn pause(&mut self) -> Result<(), Stop> {
-        self.pulse.wait(None)?.map_err(|error| crashed(self.pulse.running())(error))
+        self.pulse.wait()?.map_err(|error| crashed(self.pulse.running())(error))
     }
 
     /// What can be seen after `launch`, the stream being idle.
@@ -212,7 +232,7 @@ impl Running<'_, '_> {
         if let Some(counter) = &mut self.counter {
             counter.fetch(gpu)?;
         }
-        self.pulse.wait(None)?.context("the grids could not be read")?;
+        self.pulse.wait()?.context("the grids could not be read")?;
         self.seen.bands.extend(self.grids.changes(launch));
         if let Some(counter) = &mut self.counter {
             counter.settle();
@@ -224,7 +244,7 @@ impl Running<'_, '_> {
             return Ok(());
         }
         self.grids.fetch(gpu, 1 - input)?;
-        self.pulse.wait(None)?.context("the grid could not be read")?;
+        self.pulse.wait()?.context("the grid could not be read")?;
         if launch < WATCHED {
             self.input.copy_from_slice(self.grids.cells());
         }

@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::engine::{CudaRunner, geometry_for};
+use super::engine::CudaRunner;
 use super::faults::run_fault;
 use super::lock::GpuLock;
 use super::message::{Clocks, KernelFacts, RawRound, Reply, Request, Round};
-use crate::execute::{KernelTimes, RawTimes, RunFault, TimedBy, wire};
+use super::program::geometry_for;
+use crate::execute::{KernelTimes, Processor, RawTimes, RunFault, TimedBy, wire};
 use crate::grid::Grid;
 use crate::submission::Geometry;
 
@@ -41,7 +42,8 @@ pub struct TimingPlan {
     pub r: f32,
     /// Launches of a round.
     pub launches: u32,
-    /// GPU time to aim at in all, milliseconds: 500 gives 12 rounds of each kernel on an H200, 6 on a Tesla T4.
+    /// GPU time to aim at in all, milliseconds: 500 gives 8 to 10 rounds of each kernel on an H200, and the least, 6, on a
+    /// Tesla T4.
     pub budget: f64,
 }
 
@@ -179,8 +181,14 @@ impl Field<'_> {
         let request = Request::Round(Round { kernel, r: self.plan.r, geometry, warmups: WARMUPS, launches, keep });
         let expected = entrant.expected.unwrap_or(0.0) * f64::from(launches);
         let wall = ROUND_WALL * WARMUPS + Duration::from_secs_f64(expected * ROUND_SLACK / 1000.0);
-        let (round, blob) = match runner.ask(&request, &[], wall)? {
-            (Reply::Round(round), blob) => (round, blob),
+        let (round, blob) = match (runner.ask_kernel(&request, wall)?, entrant.by) {
+            (Some((Reply::Round(round), blob)), _) => (round, blob),
+            (None, TimedBy::Submission) => {
+                let seconds = wall.as_secs_f64();
+                // Which launch of the round it was is not known: nothing may run between the launches that are timed.
+                let launch = 1;
+                return Ok(Err(RunFault::Hang { launch, seconds, on: Processor::Gpu, place: None, actor: None }));
+            }
             _ => bail!("the worker answered out of turn"),
         };
         if let Some(fault) = round.fault {
