@@ -2,22 +2,28 @@
 
 use std::collections::HashMap;
 
+use super::arithmetic::literal;
 use super::interpreter::Interpreter;
 use super::program::{Function, Program};
 use super::reach::{Reached, follow};
 use super::signature;
 use super::sites::{Sites, callee_name};
 use super::tree::{Expression, ExpressionKind};
+use super::twins;
 use super::types::{Base, Type};
-use super::value::{Identity, literal};
+use super::value::Identity;
 
 /// Ways to launches of kernels that are looked at.
 const ARRIVALS: usize = 40;
+/// Turns of loops over tables that are taken on one way.
+const CHOICES: usize = 24;
 
 /// One way to one launch.
 pub struct Arrival {
     /// Which launch and which of its ways, as [`Sites`] orders them.
     pub place: (usize, usize),
+    /// Which turn of each loop over a table of launches.
+    pub choices: Vec<usize>,
     /// Whether the conditions on the way hold when the program runs without arguments.
     pub reachable: bool,
     /// Index of the kernel.
@@ -33,8 +39,14 @@ pub fn arrivals(program: &Program, sites: &Sites<'_>) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
     for (index, node) in sites.launches.iter().enumerate() {
         for (way_index, way) in sites.ways(node).into_iter().enumerate() {
-            let reached = follow(sites, &way, node.expression, HashMap::new(), None);
-            arrivals.extend(arrival(program, (index, way_index), reached));
+            let at = |choices: &[usize]| follow(sites, (&way, choices), node.expression, HashMap::new(), None);
+            let first = at(&[]);
+            let others: Vec<Vec<usize>> = choices(&first.choice_counts).into_iter().skip(1).collect();
+            arrivals.extend(arrival(program, (index, way_index), Vec::new(), first));
+            for choices in others {
+                let reached = at(&choices);
+                arrivals.extend(arrival(program, (index, way_index), choices, reached));
+            }
         }
         if arrivals.len() >= ARRIVALS {
             break;
@@ -43,7 +55,17 @@ pub fn arrivals(program: &Program, sites: &Sites<'_>) -> Vec<Arrival> {
     arrivals
 }
 
-fn arrival(program: &Program, place: (usize, usize), reached: Reached) -> Option<Arrival> {
+/// Every way to pick one turn of each loop.
+fn choices(counts: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for &count in counts {
+        let longer = all.iter().flat_map(|chosen| (0..count).map(move |turn| [chosen.as_slice(), &[turn]].concat()));
+        all = longer.take(CHOICES).collect();
+    }
+    all
+}
+
+fn arrival(program: &Program, place: (usize, usize), choices: Vec<usize>, reached: Reached) -> Option<Arrival> {
     let (kernel, written) = reached.kernel?;
     let function = program.functions.get(kernel).filter(|function| function.global)?;
     let arguments = completed(program, function, written.unwrap_or_default());
@@ -51,7 +73,8 @@ fn arrival(program: &Program, place: (usize, usize), reached: Reached) -> Option
     for (name, distance) in reached.n.into_iter().flat_map(|n| n.origin) {
         n.entry(name).or_insert(distance);
     }
-    Some(Arrival { place, reachable: reached.reachable, kernel, arguments, n })
+    twins::add(program, &mut n);
+    Some(Arrival { place, choices, reachable: reached.reachable, kernel, arguments, n })
 }
 
 /// Template arguments with what was not written: defaults, and float or int for types.

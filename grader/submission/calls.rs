@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::effects::is_constant_member;
 use super::instances::type_of_object;
 use super::interpreter::{Frame, Interpreter, NESTING};
-use super::objects::Items;
+use super::places::{Found, Place};
 use super::program::{Function, TemplateParameter};
-use super::tree::{Capture, Expression, ExpressionKind, Lambda, Name, TemplateArgument};
+use super::sites::callee_name;
+use super::tree::{Expression, ExpressionKind, Name, Parameter, TemplateArgument};
 use super::types::{Base, Type};
-use super::value::{Captured, Data, Value};
+use super::value::{Data, Value};
 
 /// How a function is entered.
 #[derive(Default)]
@@ -16,7 +18,7 @@ pub struct Entry<'a> {
     /// Template arguments as written.
     pub template: Option<&'a [TemplateArgument]>,
     /// The object that a member function is called on.
-    pub this: Option<Value>,
+    pub this: Option<Arc<Place>>,
     /// The struct that was named before it.
     pub instance: Option<Type>,
     /// Nothing when no call in the text enters it.
@@ -32,41 +34,90 @@ impl<'a> Entry<'a> {
 impl Interpreter<'_> {
     pub fn call(&mut self, callee: &Expression, arguments: &[Expression], whole: &Expression) -> Value {
         match &callee.kind {
-            ExpressionKind::Name(name) => self.call_name(name, arguments, whole),
+            ExpressionKind::Name(name) => self.call_name(name, callee, arguments, whole),
             ExpressionKind::Member(object, member) => self.call_member(object, member, arguments, whole),
-            ExpressionKind::Lambda(lambda) => {
-                let captured = self.captured(lambda);
-                self.call_lambda(lambda, &captured, arguments, whole)
+            _ => {
+                let called = self.find(callee);
+                self.call_value(called, callee, arguments, whole)
             }
-            _ => self.call_unknown("", arguments, whole),
         }
     }
 
-    fn call_name(&mut self, name: &Name, arguments: &[Expression], whole: &Expression) -> Value {
-        if let Some(slot) = self.slot(&name.path) {
-            return match slot.value.data.clone() {
-                Data::Lambda(lambda, captured) => self.call_lambda(&lambda, &captured, arguments, whole),
-                Data::Function { index, .. } => self.call_function(index, Entry::with(arguments), None, whole),
-                _ => self.call_unknown(&name.path, arguments, whole),
-            };
+    fn call_name(&mut self, name: &Name, callee: &Expression, arguments: &[Expression], whole: &Expression) -> Value {
+        if let Some(place) = self.slot_place(&name.path) {
+            return self.call_value(Found::At(place), callee, arguments, whole);
+        }
+        if let Some(index) = self.own_method(name, arguments.len()) {
+            let entry = Entry { template: name.arguments.as_deref(), this: self.this(), ..Entry::with(arguments) };
+            return self.call_function(index, entry, whole);
         }
         let instance = self.owner_of(name);
         let path = instance.as_ref().map(|owner| self.path_in(owner, name.last()));
-        match self.callee(path.as_deref().unwrap_or(&name.path), arguments.len()) {
+        match self.callee(path.as_deref().unwrap_or(&name.path), arguments) {
             Some(index) => {
                 let this = self.own_object(index);
                 let entry = Entry { template: name.arguments.as_deref(), this, instance, arguments: Some(arguments) };
-                self.call_function(index, entry, None, whole)
+                self.call_function(index, entry, whole)
             }
-            None => self.call_of_template(name, arguments, whole),
+            None => match self.find_name(name, callee) {
+                found @ Found::At(_) => self.call_value(found, callee, arguments, whole),
+                _ => self.call_of_template(name, arguments, whole),
+            },
         }
     }
 
-    /// The object of the frame, if the function is a member of its struct.
-    fn own_object(&self, index: usize) -> Option<Value> {
-        let owner = self.program.functions.get(index)?.owner.as_ref()?;
-        let this = self.frames.last()?.this.as_ref()?;
-        matches!(&this.data, Data::Object { name, .. } if name == owner).then(|| this.clone())
+    /// A call of a lambda, of a function by its pointer, or of an object that can be called.
+    fn call_value(
+        &mut self,
+        called: Found,
+        callee: &Expression,
+        arguments: &[Expression],
+        whole: &Expression,
+    ) -> Value {
+        let value = self.value_of(called, callee);
+        match &value.data {
+            Data::Lambda(lambda, captured, home) => self.call_lambda(lambda, captured, *home, arguments, whole),
+            Data::Function { index, .. } => self.call_function(*index, Entry::with(arguments), whole),
+            Data::Object { .. } => {
+                let place = self.placed(value);
+                let called = self.call_operator("operator()", &Found::At(place), arguments, whole);
+                called.unwrap_or_else(|| self.call_unknown("", arguments, whole))
+            }
+            _ => self.call_unknown(callee_name(callee).unwrap_or_default(), arguments, whole),
+        }
+    }
+
+    /// What a struct's own operator gives; nothing when what was found is no object with such an operator.
+    pub fn call_operator(
+        &mut self,
+        operator: &str,
+        found: &Found,
+        arguments: &[Expression],
+        whole: &Expression,
+    ) -> Option<Value> {
+        let place = self.pointee(&found.place()?);
+        let Data::Object { name, .. } = &self.at(&place)?.data else { return None };
+        let name = name.clone();
+        let index = self.method(&name, operator, arguments.len())?;
+        let entry = Entry { this: Some(place), ..Entry::with(arguments) };
+        Some(self.call_function(index, entry, whole))
+    }
+
+    /// The method of the frame's object that a plain name means.
+    fn own_method(&mut self, name: &Name, count: usize) -> Option<usize> {
+        let place = self.this().filter(|_| !name.path.contains("::"))?;
+        let Data::Object { name: owner, .. } = &self.at(&place)?.data else { return None };
+        let owner = owner.clone();
+        self.method(&owner, &name.path, count)
+    }
+
+    /// The object of the frame, if the function is a member of its struct or of a base.
+    fn own_object(&mut self, index: usize) -> Option<Arc<Place>> {
+        let owner = self.program.functions.get(index)?.owner.clone()?;
+        let place = self.this()?;
+        let Data::Object { name, .. } = &self.at(&place)?.data else { return None };
+        let name = name.clone();
+        self.descends(&name, &owner, 0).then_some(place)
     }
 
     /// `std::get<0>(pair)`, or a function of the library without template arguments.
@@ -77,27 +128,47 @@ impl Interpreter<'_> {
             let part = index.and_then(|index| self.part(&object, usize::try_from(index).ok()?));
             return part.unwrap_or_else(|| self.unknown(whole, "is not known from the text"));
         }
-        if let ("make_unique" | "make_shared" | "make_optional", Some([argument])) =
+        if let (made @ ("make_unique" | "make_shared" | "make_optional"), Some([argument])) =
             (name.last(), name.arguments.as_deref())
             && let Some(kind) = argument.kind.as_ref().map(|kind| self.resolved(kind))
         {
             let items = arguments.iter().map(|argument| (None, self.evaluate(argument))).collect();
-            return self.coerced(Data::List(items).into(), &kind);
+            let value = self.coerced(Data::List(items).into(), &kind);
+            return if made == "make_optional" { value } else { self.address_of(value) };
         }
         self.call_library(name.last(), arguments, whole)
     }
 
-    /// The function with a body that a call with so many arguments means.
-    fn callee(&self, path: &str, count: usize) -> Option<usize> {
+    /// The function with a body that a call with these arguments means.
+    fn callee(&mut self, path: &str, arguments: &[Expression]) -> Option<usize> {
         let program = self.program;
-        let takes = |function: &Function| {
-            function.parameters.as_ref().is_some_and(|parameters| {
-                let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
-                (least..=parameters.len()).contains(&count)
-            })
+        let fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global);
+        fitting.into_iter().find(|(_, function)| takes(function, arguments.len())).map(|found| found.0)
+    }
+
+    /// The method of a struct, or of the bases it names, that takes so many arguments.
+    pub fn method(&self, owner: &Arc<str>, method: &str, count: usize) -> Option<usize> {
+        self.method_of(owner, method, count, 0)
+    }
+
+    fn method_of(&self, owner: &str, method: &str, count: usize, depth: u32) -> Option<usize> {
+        let program = self.program;
+        let of_owner = |function: &Function| {
+            &*function.name == method && function.owner.as_deref() == Some(owner) && function.body.is_some()
         };
-        let mut fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global && takes(f));
-        fitting.next().map(|found| found.0)
+        let own = program.functions.iter().position(|function| of_owner(function) && takes(function, count));
+        let bases = program.structs.get(owner).map(|found| found.bases.as_slice()).unwrap_or_default();
+        own.or_else(|| {
+            let mut names = bases.iter().take(8).filter_map(base_name);
+            names.find_map(|base| if depth < 8 { self.method_of(base, method, count, depth + 1) } else { None })
+        })
+    }
+
+    /// Whether a struct is another one, or has it among its bases.
+    pub fn descends(&self, name: &str, base: &str, depth: u32) -> bool {
+        let bases = self.program.structs.get(name).map(|found| found.bases.as_slice()).unwrap_or_default();
+        name == base
+            || depth < 8 && bases.iter().take(8).filter_map(base_name).any(|name| self.descends(name, base, depth + 1))
     }
 
     fn call_member(
@@ -107,43 +178,33 @@ impl Interpreter<'_> {
         arguments: &[Expression],
         whole: &Expression,
     ) -> Value {
-        let this = self.evaluate(object);
-        if let (Data::List(items), "size") = (&this.data, &*member.path) {
-            return Value::int(items.len() as i128);
-        }
+        let found = self.find(object);
+        let this = self.value_of(found.clone(), object);
         if let Data::Object { name, .. } = &this.data
-            && let Some(index) = self.callee(&format!("{name}::{}", member.path), arguments.len())
+            && let Some(index) = self.method(name, member.last(), arguments.len())
         {
-            let entry = Entry {
-                template: member.arguments.as_deref(),
-                this: Some(this),
-                instance: None,
-                arguments: Some(arguments),
-            };
-            return self.call_function(index, entry, Some(object), whole);
+            let this = Some(self.placed(this));
+            let entry = Entry { template: member.arguments.as_deref(), this, ..Entry::with(arguments) };
+            return self.call_function(index, entry, whole);
         }
-        if let Some(Data::Lambda(lambda, captured)) = this.member(&member.path).map(|value| value.data.clone()) {
-            return self.call_lambda(&lambda, &captured, arguments, whole);
+        if let Some(held) = this.member(&member.path).cloned().and_then(|held| self.followed(held))
+            && matches!(held.data, Data::Lambda(..) | Data::Function { .. } | Data::Object { .. })
+        {
+            return self.call_value(Found::Value(held), object, arguments, whole);
         }
-        // std::optional.
-        match (&this.data, &*member.path) {
-            (Data::Object { .. } | Data::Integer { .. }, "value" | "value_or") => return this,
-            (Data::Object { .. } | Data::Integer { .. }, "has_value") => return Value::boolean(true),
-            _ => {}
+        if let Some(value) = self.call_of_container(&found, &this, &member.path, arguments, whole) {
+            return value;
         }
         if let Some(unknown) = this.as_unknown().filter(|unknown| unknown.why.starts_with("depends")) {
             return Data::Unknown(unknown.clone()).into();
         }
+        if !is_constant_member(&member.path) {
+            self.forget_lvalue(object, "is changed by a function that the grader does not follow");
+        }
         self.call_unknown(&member.path, arguments, whole)
     }
 
-    fn call_function(
-        &mut self,
-        index: usize,
-        entry: Entry<'_>,
-        object: Option<&Expression>,
-        whole: &Expression,
-    ) -> Value {
+    fn call_function(&mut self, index: usize, entry: Entry<'_>, whole: &Expression) -> Value {
         let arguments = entry.arguments.unwrap_or_default();
         let program = self.program;
         let function = program.functions.get(index);
@@ -155,8 +216,7 @@ impl Interpreter<'_> {
         }
         self.enter_function(function, entry);
         let returned = self.run_body(body).map(|value| self.returned(function, value));
-        let frame = self.frames.pop();
-        self.write_back(function, frame, arguments, object);
+        self.frames.pop();
         returned.unwrap_or_else(|| self.unknown(whole, "has no value that the text gives"))
     }
 
@@ -164,10 +224,11 @@ impl Interpreter<'_> {
     pub fn enter_function(&mut self, function: &Function, entry: Entry<'_>) {
         let arguments = entry.arguments.unwrap_or_default();
         let values: Vec<Value> = arguments.iter().map(|argument| self.evaluate(argument)).collect();
+        self.forget_unplaced(function.parameters.as_deref().unwrap_or_default(), &values, arguments);
         let template: Vec<_> = entry.template.unwrap_or_default().iter().map(|a| self.closed_argument(a)).collect();
         match self.instance_around(function, &entry) {
             Some(instance) => self.enter_instance(&instance),
-            None => self.frames.push(Frame { scopes: vec![Vec::new()], ..Frame::default() }),
+            None => self.open_frame(Frame::default()),
         }
         if let Some(frame) = self.frame() {
             (frame.this, frame.path) = (entry.this, function.path.clone());
@@ -177,28 +238,62 @@ impl Interpreter<'_> {
         self.bind_parameters(function, values, entry.arguments.is_some());
     }
 
-    /// The instance of a template that a member function belongs to.
-    fn instance_around(&self, function: &Function, entry: &Entry<'_>) -> Option<Type> {
-        let owner = function.owner.as_ref()?;
-        self.program.structs.get(owner)?.template.as_ref()?;
-        let own = || self.frames.last().and_then(|frame| frame.instance.clone());
-        let fits = |kind: &Type| self.struct_of(kind).as_ref() == Some(owner);
-        let this = entry.this.as_ref().and_then(type_of_object);
-        entry.instance.clone().filter(fits).or_else(|| this.filter(fits)).or_else(|| own().filter(fits))
+    /// What a function can reach through a reference or pointer that cannot be followed itself.
+    fn forget_unplaced(&mut self, parameters: &[Parameter], values: &[Value], arguments: &[Expression]) {
+        for ((parameter, value), argument) in parameters.iter().zip(values).zip(arguments) {
+            if value.place.is_none() && parameter.kind.is_out_parameter() {
+                self.forget_escaping(argument);
+            }
+        }
     }
 
-    /// A call's result as the function's type holds it.
+    /// The instance of a template that a member function belongs to.
+    fn instance_around(&mut self, function: &Function, entry: &Entry<'_>) -> Option<Type> {
+        let owner = function.owner.as_ref()?;
+        self.program.structs.get(owner)?.template.as_ref()?;
+        let this = entry.this.as_ref().and_then(|place| self.kept(place)).and_then(type_of_object);
+        let own = self.frames.last().and_then(|frame| frame.instance.clone());
+        let known = [entry.instance.clone(), this.clone(), own];
+        let fits = |kind: &Type| self.struct_of(kind).as_ref() == Some(owner);
+        let found = known.into_iter().flatten().find(fits);
+        found.or_else(|| self.base_instance(&this?, owner, 0))
+    }
+
+    /// The instance of a template among the bases of a struct.
+    fn base_instance(&mut self, kind: &Type, owner: &Arc<str>, depth: u32) -> Option<Type> {
+        let program = self.program;
+        let found = program.structs.get(&self.struct_of(kind)?)?;
+        for base in found.bases.iter().take(8).filter(|_| depth < 8) {
+            self.enter_instance(kind);
+            let base = self.resolved(base);
+            self.frames.pop();
+            if self.struct_of(&base).as_ref() == Some(owner) {
+                return Some(base);
+            }
+            if let Some(found) = self.base_instance(&base, owner, depth + 1) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// A call's result as the function's type holds it: a reference keeps its place.
     fn returned(&mut self, function: &Function, value: Value) -> Value {
         match &function.returns {
             Some(kind) => {
                 let kind = self.resolved(kind);
-                self.coerced(value, &kind)
+                if value.address || kind.reference && value.place.is_some() {
+                    return value;
+                }
+                let value = self.coerced(value, &kind);
+                Value { place: None, ..value }
             }
-            None => value,
+            None if value.address => value,
+            None => Value { place: None, ..value },
         }
     }
 
-    fn bind_parameters(&mut self, function: &Function, values: Vec<Value>, called: bool) {
+    pub fn bind_parameters(&mut self, function: &Function, values: Vec<Value>, called: bool) {
         let mut values = values.into_iter();
         for (place, parameter) in function.parameters.iter().flatten().enumerate() {
             let text = &self.program.text;
@@ -218,139 +313,22 @@ impl Interpreter<'_> {
             self.bind(parameter, value);
         }
     }
+}
 
-    /// Gives arguments passed by reference or address, and the object, the values that the call left.
-    fn write_back(
-        &mut self,
-        function: &Function,
-        frame: Option<Frame>,
-        arguments: &[Expression],
-        object: Option<&Expression>,
-    ) {
-        let Some(mut frame) = frame else { return };
-        let parameters = function.parameters.iter().flatten();
-        for (parameter, argument) in parameters.zip(arguments).filter(|(p, _)| p.kind.is_out_parameter()) {
-            let slots = frame.scopes.iter().flatten();
-            let left = slots.into_iter().find(|slot| slot.name_at == parameter.name_at).map(|slot| slot.value.clone());
-            let by_address = !parameter.kind.pointers.is_empty();
-            let is_address = matches!(argument.kind, ExpressionKind::Unary('&', _));
-            if let Some(left) = left.filter(|_| !by_address || is_address)
-                && let Some(place) = self.place(argument)
-            {
-                *place = left;
-            }
-        }
-        let Some(this) = frame.this.take() else { return };
-        let place = match object {
-            Some(object) => self.place(object),
-            // A member function called by another one of the same object.
-            None => self.frame().and_then(|frame| frame.this.as_mut()),
-        };
-        if let Some(place) = place {
-            *place = this;
-        }
+/// The last part of the name of a struct's base.
+pub fn base_name(base: &Type) -> Option<&str> {
+    match &base.base {
+        Base::Named(path) => path.rsplit("::").next(),
+        _ => None,
     }
+}
 
-    /// Runs the constructor that takes as many values; false when the struct has none such.
-    pub fn construct(&mut self, kind: &Type, name: &Arc<str>, object: &mut Value, items: &Items) -> bool {
-        let program = self.program;
-        let constructor = program.functions.iter().find(|function| {
-            let takes = function.parameters.as_ref().is_some_and(|parameters| {
-                let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
-                (least..=parameters.len()).contains(&items.len())
-            });
-            name.starts_with(&*function.name)
-                && function.owner.as_ref() == Some(name)
-                && function.body.is_some()
-                && takes
-        });
-        let Some((constructor, body)) = constructor.and_then(|f| f.body.as_ref().map(|body| (f, body))) else {
-            return false;
-        };
-        let this = Some(object.clone());
-        self.enter_instance(kind);
-        if let Some(frame) = self.frame() {
-            (frame.this, frame.path) = (this, constructor.path.clone());
-        }
-        self.bind_parameters(constructor, items.iter().map(|item| item.1.clone()).collect(), true);
-        self.member_initials(constructor, name);
-        self.run_body(body);
-        if let Some(this) = self.frames.pop().and_then(|frame| frame.this) {
-            *object = this;
-        }
-        true
-    }
-
-    /// A constructor's `: member(value)` list, into the object of the frame.
-    fn member_initials(&mut self, constructor: &Function, owner: &Arc<str>) {
-        let program = self.program;
-        for (member, values) in &constructor.member_initials {
-            let declared = program.structs.get(owner).and_then(|s| s.members.iter().find(|m| m.name == *member));
-            let Some(declared) = declared else { continue };
-            let kind = self.resolved(&declared.kind);
-            let items: Vec<_> = values.iter().cloned().map(|value| (None, value)).collect();
-            let value = self.constructed(&kind, &items);
-            let this = self.frame().and_then(|frame| frame.this.as_mut());
-            if let Some(place) = this.and_then(|this| this.member_mut(member)) {
-                *place = value;
-            }
-        }
-    }
-
-    fn call_lambda(
-        &mut self,
-        lambda: &Lambda,
-        captured: &[Captured],
-        arguments: &[Expression],
-        whole: &Expression,
-    ) -> Value {
-        if self.nesting > NESTING / 2 {
-            return self.unknown(whole, "takes too long to work out");
-        }
-        self.enter_lambda(lambda, captured, arguments);
-        let returned = self.run_body(&lambda.body);
-        self.close_scope();
-        returned.unwrap_or_else(|| self.unknown(whole, "has no value that the text gives"))
-    }
-
-    /// The values of a lambda's captures that have one; lambdas among them lose their own.
-    pub fn captured(&mut self, lambda: &Lambda) -> Vec<Captured> {
-        let value = |capture: &Capture| {
-            let value = match self.evaluate(&capture.value) {
-                Value { data: Data::Lambda(lambda, _), origin } => {
-                    Value { data: Data::Lambda(lambda, Vec::new().into()), origin }
-                }
-                Value { data: Data::Object { .. } | Data::List(_), .. } => {
-                    self.unknown(&capture.value, "is captured by a lambda")
-                }
-                value => value,
-            };
-            (capture.name.clone(), capture.name_at, value)
-        };
-        lambda.captures.iter().take(64).map(value).collect()
-    }
-
-    /// Opens a scope with the lambda's parameters; those without an argument have their default or are unknown.
-    pub fn enter_lambda(&mut self, lambda: &Lambda, captured: &[Captured], arguments: &[Expression]) {
-        let mut values: Vec<Value> = arguments.iter().map(|argument| self.evaluate(argument)).collect();
-        values.reverse();
-        self.open_scope();
-        for (name, name_at, value) in captured {
-            self.declare(name.clone(), *name_at, Type::of(Base::Auto), value.clone());
-        }
-        for parameter in &lambda.parameters {
-            let line = self.program.text.line(parameter.name_at);
-            let value = match (values.pop(), &parameter.default) {
-                (Some(value), _) => value,
-                (None, Some(default)) => self.evaluate(default),
-                (None, None) => {
-                    let name = parameter.name.as_deref().unwrap_or_default().to_owned();
-                    Value::unknown(name, line, "is a parameter that no call in the text sets")
-                }
-            };
-            self.bind(parameter, value);
-        }
-    }
+/// Whether a function can be called with so many arguments.
+pub fn takes(function: &Function, count: usize) -> bool {
+    function.parameters.as_ref().is_some_and(|parameters| {
+        let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
+        (least..=parameters.len()).contains(&count)
+    })
 }
 
 /// The type that a template's parameter must have for the arguments to fit.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::interpreter::{Interpreter, NESTING};
+use super::arithmetic::{binary, literal, sum_origin};
+use super::interpreter::Interpreter;
 use super::lexer::Token;
 use super::parser::{Names, Parser, Text};
+use super::places::Part;
 use super::program::Program;
 use super::sites::callee_name;
 use super::tree::{Expression, ExpressionKind, Name, Operator, TemplateArgument};
 use super::types::{Base, SIZE, Type};
-use super::value::{Data, Value, binary, literal, real, sum_origin};
+use super::value::{Data, Value, real};
 
 /// The value of an integer expression without names, as `#if` has them.
 pub fn constant(tokens: &[Token]) -> Option<i128> {
@@ -24,11 +26,9 @@ pub fn constant(tokens: &[Token]) -> Option<i128> {
 impl Interpreter<'_> {
     /// The value of an expression; side effects on known variables happen.
     pub fn evaluate(&mut self, expression: &Expression) -> Value {
-        if self.fuel == 0 || self.nesting >= NESTING {
+        if !self.enter_node() {
             return self.unknown(expression, "takes too long to work out");
         }
-        self.fuel -= 1;
-        self.nesting += 1;
         let value = self.evaluate_kind(expression);
         self.nesting -= 1;
         value
@@ -41,7 +41,13 @@ impl Interpreter<'_> {
                 let byte = text.bytes().rev().nth(1).unwrap_or_default();
                 Value::int(i128::from(byte))
             }
-            ExpressionKind::Name(name) => self.read(name, expression),
+            ExpressionKind::Name(_)
+            | ExpressionKind::Member(..)
+            | ExpressionKind::Index(..)
+            | ExpressionKind::Unary('*' | '&', _) => {
+                let found = self.find_part(expression);
+                self.value_of(found, expression)
+            }
             ExpressionKind::Unary(sign, inner) => self.unary(*sign, inner, expression),
             ExpressionKind::Step { by, before, place } => self.step(*by, *before, place, expression),
             ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right, expression),
@@ -59,17 +65,15 @@ impl Interpreter<'_> {
             ExpressionKind::Construct(kind, items) => self.construct_expression(kind, items),
             ExpressionKind::Braces(items) => {
                 let items = items.iter().take(4096);
-                Data::List(items.map(|(name, item)| (name.clone(), self.evaluate(item))).collect()).into()
+                Data::List(items.map(|(name, item)| (name.clone(), self.evaluate(item).copied())).collect()).into()
             }
             ExpressionKind::Call(callee, arguments) => self.call(callee, arguments, expression),
-            ExpressionKind::Index(array, index) => self.index(array, index, expression),
-            ExpressionKind::Member(object, member) => self.member(object, &member.path, expression),
             ExpressionKind::SizeOfType(kind) => {
                 let size = self.size_of(kind, 0);
                 size.map_or_else(|| self.unknown(expression, "is the size of an unknown type"), sized)
             }
             ExpressionKind::SizeOf(inner) => self.size_of_value(inner, expression),
-            ExpressionKind::Lambda(lambda) => Data::Lambda(lambda.clone(), self.captured(lambda).into()).into(),
+            ExpressionKind::Lambda(lambda) => self.lambda_value(lambda),
             ExpressionKind::Known(value) => (**value).clone(),
             ExpressionKind::Launch(_) | ExpressionKind::Text | ExpressionKind::Opaque => {
                 self.unknown(expression, "has no value that the text gives")
@@ -95,8 +99,8 @@ impl Interpreter<'_> {
 
     fn unary(&mut self, sign: char, inner: &Expression, expression: &Expression) -> Value {
         let value = self.evaluate(inner);
-        if matches!(sign, '*' | '&' | '+') || value.as_unknown().is_some() {
-            return value;
+        if sign == '+' || value.as_unknown().is_some() {
+            return Value { place: None, ..value };
         }
         let zero = Value::int(0);
         let result = match sign {
@@ -104,7 +108,7 @@ impl Interpreter<'_> {
                 Data::Float { value, single } => Some(real(-value, single)),
                 _ => binary(Operator::Subtract, &zero, &value),
             },
-            '!' => value.truth().map(|holds| Value::boolean(!holds)),
+            '!' => value.condition().map(|holds| Value::boolean(!holds)),
             '~' => binary(Operator::BitXor, &value, &Value::int(-1)),
             _ => None,
         };
@@ -112,14 +116,26 @@ impl Interpreter<'_> {
     }
 
     fn binary(&mut self, operator: Operator, left: &Expression, right: &Expression, whole: &Expression) -> Value {
-        let left = self.evaluate(left);
-        match (operator, left.truth()) {
+        let left_value = self.evaluate(left);
+        match (operator, left_value.condition()) {
             (Operator::And, Some(false)) => return Value::boolean(false),
             (Operator::Or, Some(true)) => return Value::boolean(true),
             _ => {}
         }
-        let right = self.evaluate(right);
-        self.combined(operator, &left, &right, whole)
+        let right_value = self.evaluate(right);
+        if operator == Operator::ShiftRight && left_value.as_float().is_none() {
+            // `std::cin >> size`
+            self.forget_lvalue(right, "is read when the program runs");
+        }
+        match (operator, left_value.address, right_value.as_integer()) {
+            // A pointer that leads somewhere is no nullptr.
+            (Operator::Equal, true, Some(0)) => Value::boolean(false),
+            (Operator::Unequal, true, Some(0)) => Value::boolean(true),
+            (_, address, _) if address || right_value.address => {
+                self.unknown(whole, "has no value that the text gives")
+            }
+            _ => self.combined(operator, &left_value, &right_value, whole),
+        }
     }
 
     fn combined(&mut self, operator: Operator, left: &Value, right: &Value, whole: &Expression) -> Value {
@@ -136,22 +152,31 @@ impl Interpreter<'_> {
 
     fn conditional(&mut self, condition: &Expression, then: &Expression, otherwise: &Expression) -> Value {
         let condition = self.evaluate(condition);
-        match condition.truth() {
+        match condition.condition() {
             Some(true) => self.evaluate(then),
             Some(false) => self.evaluate(otherwise),
             None => {
                 let (then, otherwise) = (self.evaluate(then), self.evaluate(otherwise));
                 let same = then.as_integer().is_some() && then.as_integer() == otherwise.as_integer();
-                if same { then } else { Value { data: condition.data, origin: Vec::new() } }
+                if same { then } else { condition.data.into() }
             }
         }
     }
 
     fn step(&mut self, by: i8, before: bool, place: &Expression, whole: &Expression) -> Value {
-        let old = self.evaluate(place);
+        let found = self.find(place);
+        if let Some(stepped) = self.call_operator(if by > 0 { "operator++" } else { "operator--" }, &found, &[], whole)
+        {
+            return stepped;
+        }
+        let old = self.value_of(found.clone(), place);
+        if old.address {
+            self.forget_lvalue(place, "is a pointer that moves");
+            return self.unknown(whole, "has no value that the text gives");
+        }
         let new = self.combined(Operator::Add, &old, &Value::int(i128::from(by)), whole);
-        self.store(place, new.clone());
-        if before { new } else { old }
+        self.store(&found, new.clone(), place);
+        if before { new } else { Value { place: None, ..old } }
     }
 
     fn assign(
@@ -162,87 +187,70 @@ impl Interpreter<'_> {
         whole: &Expression,
     ) -> Value {
         let right = self.evaluate(right);
+        if let (None, ExpressionKind::Call(callee, places)) = (operator, &left.kind)
+            && callee_name(callee) == Some("tie")
+        {
+            self.store_tied(places, &right);
+            return right;
+        }
+        let found = self.find(left);
         let value = match operator {
             None => right,
             Some(operator) => {
-                let left = self.evaluate(left);
-                self.combined(operator, &left, &right, whole)
+                let old = self.value_of(found.clone(), left);
+                if old.address {
+                    self.forget_lvalue(left, "is a pointer that moves");
+                    return self.unknown(whole, "has no value that the text gives");
+                }
+                self.combined(operator, &old, &right, whole)
             }
         };
-        self.store(left, value.clone());
-        value
-    }
-
-    /// Assigns, converting to the type of the place.
-    pub fn store(&mut self, place: &Expression, value: Value) {
-        if let ExpressionKind::Call(callee, places) = &place.kind {
-            return self.store_tied(callee, places, value);
-        }
-        let value = match self.kind_of_place(place) {
-            Some(kind) => self.coerced(value, &kind),
-            None => value,
-        };
-        let Some(slot) = self.place(place) else { return };
-        let value = match &slot.data {
-            Data::Integer { bits, signed, .. } => {
-                value.converted(&Type::of(Base::Integer { bits: *bits, signed: *signed, spelling: "" }))
-            }
-            Data::Object { name, .. } if &**name == "dim3" => super::objects::to_dim3(value),
-            _ => value,
-        };
-        *slot = value;
+        self.store(&found, value, left);
+        self.value_of(found, left)
     }
 
     /// `std::tie(a, b) = value`
-    fn store_tied(&mut self, callee: &Expression, places: &[Expression], value: Value) {
-        if callee_name(callee) != Some("tie") || self.fuel == 0 {
-            return;
-        }
+    fn store_tied(&mut self, places: &[Expression], value: &Value) {
         for (index, place) in places.iter().enumerate() {
-            let part = self.part(&value, index).unwrap_or_else(|| self.unknown(place, "is not known from the text"));
-            self.store(place, part);
+            let part = self.part(value, index).unwrap_or_else(|| self.unknown(place, "is not known from the text"));
+            let found = self.find(place);
+            self.store(&found, part, place);
         }
     }
 
     /// One of the values that an object or list is made of, in order.
     pub fn part(&mut self, whole: &Value, index: usize) -> Option<Value> {
-        match &whole.data {
+        let (part, raw) = match &whole.data {
             Data::Object { members, .. } => {
-                let name = members.get(index)?.0.clone();
-                self.member_value(whole, &name)
+                let (name, value) = members.get(index)?;
+                (Part::Member(name.clone()), value.clone())
             }
-            Data::List(items) => items.get(index).map(|item| item.1.clone()),
-            _ => None,
-        }
-    }
-
-    fn index(&mut self, array: &Expression, index: &Expression, whole: &Expression) -> Value {
-        let array = self.evaluate(array);
-        let index = self.evaluate(index);
-        if let Some(unknown) = array.as_unknown().or(index.as_unknown()) {
-            return Data::Unknown(unknown.clone()).into();
-        }
-        let place = index.as_integer().and_then(|index| usize::try_from(index).ok());
-        match (&array.data, place) {
-            (Data::List(items), Some(place)) => items.get(place).map(|item| item.1.clone()),
-            _ => None,
-        }
-        .unwrap_or_else(|| self.unknown(whole, "has no value that the text gives"))
-    }
-
-    fn member(&mut self, object: &Expression, member: &Arc<str>, whole: &Expression) -> Value {
-        let is_this = matches!(&object.kind, ExpressionKind::Name(name) if &*name.path == "this");
-        let object = match self.frames.last().and_then(|frame| frame.this.clone()).filter(|_| is_this) {
-            Some(this) => this,
-            None => self.evaluate(object),
+            Data::List(items) => (Part::Item(index), items.get(index)?.1.clone()),
+            _ => return None,
         };
+        match (&whole.place, part) {
+            (Some(place), part) => {
+                let place = self.pointee(place).with(part);
+                self.loaded(&place, 0)
+            }
+            (None, Part::Member(name)) => self.member_value(whole, &name),
+            (None, Part::Item(_)) => self.followed(raw),
+        }
+    }
+
+    /// A member of a value that is kept nowhere.
+    pub fn member_of(&mut self, object: &Value, member: &Arc<str>, whole: &Expression) -> Value {
         if let Data::Unknown(unknown) = &object.data {
             return match unknown.why {
                 "has no value yet" | "is not declared in heat.cu" => self.unknown(whole, "is not known from the text"),
                 _ => Data::Unknown(unknown.clone()).into(),
             };
         }
-        self.member_value(&object, member).unwrap_or_else(|| self.unknown(whole, "is not known from the text"))
+        let value = self.member_value(object, member).or_else(|| {
+            let kind = super::instances::type_of_object(object)?;
+            self.read_member_of(&kind, member, whole)
+        });
+        value.unwrap_or_else(|| self.unknown(whole, "is not known from the text"))
     }
 
     /// Bytes of a type.
@@ -273,7 +281,8 @@ impl Interpreter<'_> {
         }
         self.spend(1);
         let program = self.program;
-        let members = &program.structs.get(name.rsplit("::").next()?)?.members;
+        let found = program.structs.get(name.rsplit("::").next()?)?;
+        let members = &found.members;
         let (mut size, mut alignment) = (0i128, 1i128);
         for member in members.iter().take(64) {
             let each = self.size_of(&member.kind, depth + 1)?;
@@ -283,14 +292,16 @@ impl Interpreter<'_> {
             }
             let align = each.clamp(1, 8);
             alignment = alignment.max(align);
-            size = rounded_up(size, align).checked_add(each.checked_mul(count)?)?;
+            let bytes = each.checked_mul(count)?;
+            size = if found.union { size.max(bytes) } else { rounded_up(size, align).checked_add(bytes)? };
         }
         Some(rounded_up(size, alignment))
     }
 
     fn size_of_value(&mut self, inner: &Expression, whole: &Expression) -> Value {
-        let kind = self.kind_of_place(inner);
-        let value = self.evaluate(inner);
+        let found = self.find(inner);
+        let kind = found.place().and_then(|place| self.declared_at(&place)).map(|(_, kind)| self.resolved(&kind));
+        let value = self.value_of(found, inner);
         let each = match (&value.data, kind) {
             (Data::List(items), Some(kind)) => self.size_of(&kind, 0).map(|each| each * items.len() as i128),
             (Data::Integer { bits, .. }, _) => Some(i128::from((bits / 8).max(1))),

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::interpreter::{Interpreter, NESTING};
-use super::tree::{Declarator, Expression, ExpressionKind, Statement, StatementKind};
+use super::tree::{Declarator, Expression, Initial, Statement, StatementKind};
 use super::types::{Base, Type};
 use super::value::{Data, Value};
-use super::walk::{self, Visitor};
 
 /// Turns of one loop that are followed.
 const TURNS: u32 = 20_000;
@@ -52,7 +51,7 @@ impl Interpreter<'_> {
             StatementKind::Declare(declarators) => {
                 declarators.iter().for_each(|declared| self.declare_variable(declared))
             }
-            StatementKind::Bind(names, value) => self.bind_names(names, value),
+            StatementKind::Bind { names, value, reference } => self.bind_names(names, value, *reference),
             StatementKind::Alias(name, kind) => {
                 let kind = self.resolved(kind);
                 if let Some(frame) = self.frame() {
@@ -77,9 +76,9 @@ impl Interpreter<'_> {
                 self.close_scope();
                 return flow;
             }
-            StatementKind::ForEach { name, name_at, range, body } => {
+            StatementKind::ForEach { name, name_at, reference, range, body } => {
                 self.open_scope();
-                let flow = self.each(name, *name_at, range, body);
+                let flow = self.each((name, *name_at, *reference), range, body);
                 self.close_scope();
                 return flow;
             }
@@ -90,7 +89,8 @@ impl Interpreter<'_> {
             }
             StatementKind::Break => return Flow::Break,
             StatementKind::Continue => return Flow::Continue,
-            StatementKind::Empty | StatementKind::Case(_) | StatementKind::Unread => {}
+            StatementKind::Unread => self.forget(&[statement], "is set in a statement that the grader cannot read"),
+            StatementKind::Empty | StatementKind::Case(_) => {}
         }
         Flow::On
     }
@@ -106,17 +106,29 @@ impl Interpreter<'_> {
     }
 
     pub fn declare_variable(&mut self, declared: &Declarator) {
-        let value = self.initial_value(declared);
         let kind = self.resolved(&declared.kind);
+        let value = self.initial_value(declared);
+        if let Some(Initial::Value(initial)) = &declared.initial
+            && !matches!(value.data, Data::Pointer(..))
+            && (kind.reference || !kind.pointers.is_empty())
+            && !kind.constant
+        {
+            self.forget_escaping(initial);
+        }
         self.declare(declared.name.clone(), declared.name_at, kind, value);
     }
 
-    fn bind_names(&mut self, names: &[(Arc<str>, usize)], value: &Expression) {
+    fn bind_names(&mut self, names: &[(Arc<str>, usize)], value: &Expression, reference: bool) {
         let value = self.evaluate(value);
+        let kind = Type { reference, ..Type::of(Base::Auto) };
         for (place, (name, at)) in names.iter().enumerate() {
             let part = self.part(&value, place);
-            let part = part.unwrap_or_else(|| Value { data: value.data.clone(), origin: Vec::new() });
-            self.declare(name.clone(), *at, Type::of(Base::Auto), part);
+            let part = part.unwrap_or_else(|| match value.as_unknown() {
+                Some(unknown) => Data::Unknown(unknown.clone()).into(),
+                None => value.data.clone().into(),
+            });
+            let part = self.held(part, &kind);
+            self.declare(name.clone(), *at, kind.clone(), part);
         }
     }
 
@@ -128,7 +140,7 @@ impl Interpreter<'_> {
         otherwise: Option<&Statement>,
     ) -> Flow {
         self.execute_all(before);
-        match (self.evaluate(condition).truth(), otherwise) {
+        match (self.evaluate(condition).condition(), otherwise) {
             (Some(true), _) => self.execute(then),
             (Some(false), Some(otherwise)) => self.execute(otherwise),
             (Some(false), None) => Flow::On,
@@ -154,7 +166,7 @@ impl Interpreter<'_> {
         let mut test = *test_first;
         for _ in 0..TURNS {
             if test && let Some(condition) = condition {
-                match self.evaluate(condition).truth() {
+                match self.evaluate(condition).condition() {
                     Some(true) => {}
                     Some(false) => return Flow::On,
                     None => break,
@@ -179,29 +191,28 @@ impl Interpreter<'_> {
 
     /// Whether a loop can change a value that is known, or return; filling an array that nobody knows does not.
     fn matters(&mut self, statement: &Statement) -> bool {
-        let mut assigned = Assigned { interpreter: self, places: Vec::new(), returns: false };
-        walk::statement(statement, &mut assigned);
-        let (places, returns) = (assigned.places, assigned.returns);
-        self.spend(1 + places.len() as u32);
-        let own = |interpreter: &mut Self, place: &Expression| {
-            let Some(name) = walk::root(place) else { return false };
-            match interpreter.slot(&name.path) {
-                Some(slot) => !matches!(slot.value.data, Data::Unknown(_)),
-                None => interpreter.place(place).is_some_and(|value| !matches!(value.data, Data::Unknown(_))),
-            }
-        };
-        returns || places.into_iter().any(|place| own(self, place))
+        let effects = self.effects(&[statement]);
+        self.spend(1 + effects.touched.len() as u32);
+        effects.returns || effects.touched.iter().any(|touched| self.is_known(touched))
     }
 
-    fn each(&mut self, name: &Arc<str>, name_at: usize, range: &Expression, body: &Statement) -> Flow {
+    fn each(
+        &mut self,
+        (name, name_at, reference): (&Arc<str>, usize, bool),
+        range: &Expression,
+        body: &Statement,
+    ) -> Flow {
         let range = self.evaluate(range);
-        let Data::List(items) = range.data else {
+        let Data::List(items) = &range.data else {
             self.forget(&[body], LOOP);
             return Flow::On;
         };
-        for (_, item) in items {
+        let kind = Type { reference, ..Type::of(Base::Auto) };
+        for index in 0..items.len() {
             self.open_scope();
-            self.declare(name.clone(), name_at, Type::of(Base::Auto), item);
+            let item = self.part(&range, index).unwrap_or_else(|| self.unset(name, name_at));
+            let item = self.held(item, &kind);
+            self.declare(name.clone(), name_at, kind.clone(), item);
             let flow = self.execute(body);
             self.close_scope();
             match flow {
@@ -211,6 +222,10 @@ impl Interpreter<'_> {
             }
         }
         Flow::On
+    }
+
+    fn unset(&self, name: &str, name_at: usize) -> Value {
+        Value::unknown(name.to_owned(), self.program.text.line(name_at), "has no value yet")
     }
 
     fn switch(&mut self, condition: &Expression, body: &Statement) -> Flow {
@@ -230,64 +245,5 @@ impl Interpreter<'_> {
         let flow = self.execute_all(statements.get(begin..).unwrap_or_default());
         self.close_scope();
         if matches!(flow, Flow::Break) { Flow::On } else { flow }
-    }
-
-    /// Makes unknown whatever the statements assign to.
-    pub fn forget(&mut self, statements: &[&Statement], why: &'static str) {
-        let mut assigned = Assigned { interpreter: self, places: Vec::new(), returns: false };
-        for statement in statements {
-            walk::statement(statement, &mut assigned);
-        }
-        for place in assigned.places {
-            self.forget_place(place, why);
-        }
-    }
-
-    /// Makes the variable at the bottom of a place unknown.
-    pub fn forget_place(&mut self, place: &Expression, why: &'static str) {
-        let Some(name) = walk::root(place) else { return };
-        let unknown = Value::unknown(name.path.to_string(), self.program.text.line(place.at.start), why);
-        if let Some(slot) = self.slot(&name.path) {
-            slot.value = unknown;
-        } else if let Some(value) = self.place(place) {
-            *value = unknown;
-        }
-    }
-}
-
-/// Collects what a statement assigns to.
-struct Assigned<'a, 'i, 'p> {
-    interpreter: &'a Interpreter<'i>,
-    places: Vec<&'p Expression>,
-    /// Whether it may return from the function.
-    returns: bool,
-}
-
-impl<'p> Visitor<'p> for Assigned<'_, '_, 'p> {
-    fn statement(&mut self, statement: &'p Statement) {
-        self.returns |= matches!(statement.kind, StatementKind::Return(_));
-    }
-
-    fn enter(&mut self, expression: &'p Expression) {
-        match &expression.kind {
-            ExpressionKind::Assign(_, place, _) | ExpressionKind::Step { place, .. } => self.places.push(place),
-            ExpressionKind::Call(callee, arguments) => self.out_arguments(callee, arguments),
-            _ => {}
-        }
-    }
-}
-
-impl<'p> Assigned<'_, '_, 'p> {
-    fn out_arguments(&mut self, callee: &Expression, arguments: &'p [Expression]) {
-        let name = walk::root(callee).map(|name| name.path.clone()).unwrap_or_default();
-        let program = self.interpreter.program;
-        let called = program.functions_named(&name).next().and_then(|(_, function)| function.parameters.as_ref());
-        for (place, argument) in arguments.iter().enumerate() {
-            let by_address = matches!(argument.kind, ExpressionKind::Unary('&', _));
-            let parameter = called.and_then(|parameters| parameters.get(place));
-            if by_address || parameter.is_some_and(|parameter| parameter.kind.reference && !parameter.kind.constant) {
-                self.places.push(argument);
-            }
-        }
     }
 }

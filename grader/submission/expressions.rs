@@ -129,7 +129,10 @@ impl Parser<'_> {
             _ => None,
         };
         match kind.zip(items) {
-            Some((kind, items)) => Some(self.node(begin, ExpressionKind::Construct(kind, items))),
+            Some((kind, items)) => {
+                let made = self.node(begin, ExpressionKind::Construct(kind, items));
+                Some(self.node(begin, ExpressionKind::Unary('&', Box::new(made))))
+            }
             None => {
                 self.at = begin;
                 None
@@ -386,12 +389,17 @@ impl Parser<'_> {
     fn captures(&mut self) -> Vec<Capture> {
         let mut captures = Vec::new();
         while self.at < self.end {
-            self.take("&");
+            let begin = self.at;
+            let reference = self.take("&");
             if self.next_is("=")
                 && let (name_at, Some(name)) = (self.at, self.identifier())
             {
                 self.at += 1;
                 let Some(value) = self.deeper(Self::assignment) else { break };
+                let value = match reference {
+                    true => self.node(begin, ExpressionKind::Unary('&', Box::new(value))),
+                    false => value,
+                };
                 captures.push(Capture { name, name_at, value });
             }
             while self.at < self.end && !self.take(",") {

@@ -122,7 +122,7 @@ impl Interpreter<'_> {
         let path = found.map(|found| found.path.clone()).unwrap_or_default();
         let template = found.and_then(|found| found.template.as_deref());
         let instance = template.map(|_| owner.clone());
-        self.frames.push(Frame { scopes: vec![Vec::new()], path, instance, ..Frame::default() });
+        self.open_frame(Frame { path, instance, ..Frame::default() });
         let arguments = owner.arguments.clone();
         self.bind_template(template.unwrap_or_default(), arguments.as_deref().unwrap_or_default(), |_| None);
     }
@@ -193,7 +193,7 @@ impl Interpreter<'_> {
         self.read_member_of(&owner, name.last(), expression)
     }
 
-    fn read_member_of(&mut self, owner: &Type, member: &str, expression: &Expression) -> Option<Value> {
+    pub fn read_member_of(&mut self, owner: &Type, member: &str, expression: &Expression) -> Option<Value> {
         if self.frames.len() > FRAMES || self.nesting > NESTING || self.fuel == 0 {
             return Some(self.unknown(expression, "takes too long to work out"));
         }

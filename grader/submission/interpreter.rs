@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::effects::FunctionEffects;
+use super::places::{Place, Root};
 use super::program::{Program, Variable, path_means};
-use super::tree::{Expression, ExpressionKind, Name};
+use super::tree::{Declarator, Expression, Name};
 use super::types::{Base, INT, Type};
-use super::value::{Data, Identity, Value};
+use super::value::{Data, Home, Identity, Value};
 
 /// Nodes evaluated for one statement, and for one whole evaluation.
 const STATEMENT_FUEL: u32 = 40_000;
@@ -26,7 +28,17 @@ pub struct Interpreter<'p> {
     share: u32,
     /// Nodes that all statements from this one on may evaluate.
     pub total_fuel: u32,
-    globals: HashMap<usize, Value>,
+    /// Variables outside functions by their names' tokens: declared types, and values once they were read.
+    pub globals: HashMap<usize, (Type, Value)>,
+    /// Which turn to take of each loop over a table of launches, and how many turns each has.
+    pub choices: Vec<usize>,
+    pub choice_counts: Vec<usize>,
+    /// What `new` made, and objects without a name.
+    pub heap: Vec<Value>,
+    /// What functions change that were looked at, by their index.
+    pub known_effects: HashMap<usize, FunctionEffects>,
+    /// The number of the next frame.
+    next_frame: u64,
     /// Globals whose initial value is being worked out.
     pending: Vec<usize>,
     /// Structs whose members are being worked out.
@@ -36,9 +48,13 @@ pub struct Interpreter<'p> {
 /// One call: its scopes, and what it belongs to.
 #[derive(Default)]
 pub struct Frame {
+    /// Tells it from the frames before it.
+    pub id: u64,
     pub scopes: Vec<Vec<Slot>>,
+    /// For a lambda's: where the lambda stands, whose variables it sees.
+    pub home: Option<Home>,
     /// The object that a member function was called on.
-    pub this: Option<Value>,
+    pub this: Option<Arc<Place>>,
     /// The function's path, for lookup in the namespaces and structs around it.
     pub path: Arc<str>,
     /// What its template's type parameters stand for.
@@ -67,6 +83,11 @@ impl<'p> Interpreter<'p> {
             share: STATEMENT_FUEL,
             total_fuel: TOTAL_FUEL,
             globals: HashMap::new(),
+            choices: Vec::new(),
+            choice_counts: Vec::new(),
+            heap: Vec::new(),
+            known_effects: HashMap::new(),
+            next_frame: 1,
             pending: Vec::new(),
             building: Vec::new(),
         }
@@ -97,6 +118,22 @@ impl<'p> Interpreter<'p> {
         Value::unknown(text.spelling(expression.at.clone()), text.line(expression.at.start), why)
     }
 
+    /// Takes one node's worth of work; false when there is none left. What takes it leaves `nesting` as it was.
+    pub fn enter_node(&mut self) -> bool {
+        if self.fuel == 0 || self.nesting >= NESTING {
+            return false;
+        }
+        self.fuel -= 1;
+        self.nesting += 1;
+        true
+    }
+
+    /// Opens a frame.
+    pub fn open_frame(&mut self, frame: Frame) {
+        self.frames.push(Frame { id: self.next_frame, scopes: vec![Vec::new()], ..frame });
+        self.next_frame += 1;
+    }
+
     pub fn frame(&mut self) -> Option<&mut Frame> {
         self.frames.last_mut()
     }
@@ -116,13 +153,8 @@ impl<'p> Interpreter<'p> {
     /// Adds a variable to the innermost scope.
     pub fn declare(&mut self, name: Arc<str>, name_at: usize, kind: Type, value: Value) {
         if let Some(scope) = self.frame().and_then(|frame| frame.scopes.last_mut()) {
-            scope.push(Slot { name, name_at, kind, value });
+            scope.push(Slot { name, name_at, kind, value: value.copied() });
         }
-    }
-
-    pub fn slot(&mut self, name: &str) -> Option<&mut Slot> {
-        let scopes = &mut self.frames.last_mut()?.scopes;
-        scopes.iter_mut().rev().flat_map(|scope| scope.iter_mut().rev()).find(|slot| &*slot.name == name)
     }
 
     pub fn stands_for_n(&mut self, identity: &Identity, kind: &Type) -> Option<Value> {
@@ -135,39 +167,7 @@ impl<'p> Interpreter<'p> {
         Some(value)
     }
 
-    /// The value of a name; copying a large one costs more.
-    pub fn read(&mut self, name: &Name, expression: &Expression) -> Value {
-        let value = self.read_name(name, expression);
-        self.spend(value.weight() / 4);
-        value
-    }
-
-    fn read_name(&mut self, name: &Name, expression: &Expression) -> Value {
-        if let Some(value) = self.read_macro(name, expression) {
-            return value;
-        }
-        let plain = !name.path.contains("::");
-        if plain && let Some(slot) = self.slot(&name.path) {
-            let (identity, kind) = (Identity::Token(slot.name_at), slot.kind.clone());
-            let value = slot.value.clone();
-            return self.stands_for_n(&identity, &kind).unwrap_or(value).from_name(identity);
-        }
-        if plain && let Some(value) = self.read_member_of_this(&name.path) {
-            return value;
-        }
-        if let Some(value) = self.read_of_struct(name, expression) {
-            return value;
-        }
-        if let Some(variable) = self.global_variable(&name.path) {
-            return self.read_global(variable, expression);
-        }
-        if let Some(value) = self.function_value(name) {
-            return value;
-        }
-        well_known(name.last()).unwrap_or_else(|| self.unknown(expression, "is not declared in heat.cu"))
-    }
-
-    fn read_macro(&mut self, name: &Name, expression: &Expression) -> Option<Value> {
+    pub fn read_macro(&mut self, name: &Name, expression: &Expression) -> Option<Value> {
         let program = self.program;
         let (key, constant) = program.constants.get_key_value(&name.path)?;
         let identity = Identity::Macro(key.clone());
@@ -182,26 +182,34 @@ impl<'p> Interpreter<'p> {
         Some(value.from_name(identity))
     }
 
-    fn read_member_of_this(&mut self, name: &str) -> Option<Value> {
-        let this = self.frames.last()?.this.as_ref()?;
-        this.member(name)?;
-        let this = this.clone();
-        self.member_value(&this, name)
+    /// The declaration of a struct's member, in the struct or the bases that it names.
+    pub fn declared_member(&self, owner: &str, member: &str) -> Option<&'p Declarator> {
+        self.declared_member_of(owner, member, 0)
+    }
+
+    fn declared_member_of(&self, owner: &str, member: &str, depth: u32) -> Option<&'p Declarator> {
+        let found = self.program.structs.get(owner)?;
+        let own = found.members.iter().find(|declared| &*declared.name == member);
+        let of_base = |base: &Type| match &base.base {
+            Base::Named(path) if depth < 8 => {
+                self.declared_member_of(path.rsplit("::").next().unwrap_or_default(), member, depth + 1)
+            }
+            _ => None,
+        };
+        own.or_else(|| found.bases.iter().take(8).find_map(of_base))
     }
 
     /// A struct's member, n in its place where it stands for n.
     pub fn member_value(&mut self, object: &Value, member: &str) -> Option<Value> {
-        let value = object.member(member)?.clone();
+        let value = self.followed(object.member(member)?.clone())?;
         let Data::Object { name, .. } = &object.data else { return Some(value) };
-        let members = self.program.structs.get(name).map(|found| &found.members);
-        let declared = members.and_then(|members| members.iter().find(|declared| &*declared.name == member));
-        let Some(declared) = declared else { return Some(value) };
+        let Some(declared) = self.declared_member(name, member) else { return Some(value) };
         let identity = Identity::Token(declared.name_at);
         Some(self.stands_for_n(&identity, &declared.kind).unwrap_or(value).from_name(identity))
     }
 
     /// The variable outside functions that a name means here: the one that shares most namespaces with the function.
-    fn global_variable(&self, written: &str) -> Option<&'p Variable> {
+    pub fn global_variable(&self, written: &str) -> Option<&'p Variable> {
         let last = written.rsplit("::").next().unwrap_or_default();
         let path = self.frames.last().map(|frame| frame.path.clone()).unwrap_or_default();
         let candidates = self.program.variables.get(last)?;
@@ -215,19 +223,34 @@ impl<'p> Interpreter<'p> {
         if let Some(value) = self.stands_for_n(&identity, &variable.declarator.kind) {
             return value.from_name(identity);
         }
-        if !self.globals.contains_key(&at) {
-            if self.pending.contains(&at) || self.pending.len() > 40 {
-                return self.unknown(expression, "is defined by itself");
-            }
-            self.pending.push(at);
-            self.frames.push(Frame { scopes: vec![Vec::new()], path: variable.path.clone(), ..Frame::default() });
-            let value = self.value_of_variable(variable);
-            self.frames.pop();
-            self.pending.pop();
-            self.globals.insert(at, value);
+        if !self.know_global(variable) {
+            return self.unknown(expression, "is defined by itself");
         }
-        let value = self.globals.get(&at).cloned();
-        value.unwrap_or_else(|| self.unknown(expression, "is not known from the text")).from_name(identity)
+        self.load(&Place::of(Root::Global(at)), expression)
+    }
+
+    /// Works out what a variable outside functions begins with; false when that takes its own value.
+    pub fn know_global(&mut self, variable: &Variable) -> bool {
+        let at = variable.declarator.name_at;
+        if self.globals.contains_key(&at) {
+            return true;
+        }
+        if self.pending.contains(&at) || self.pending.len() > 40 {
+            return false;
+        }
+        self.pending.push(at);
+        self.open_frame(Frame { path: variable.path.clone(), ..Frame::default() });
+        let kind = self.resolved(&variable.declarator.kind);
+        let value = self.value_of_variable(variable);
+        self.frames.pop();
+        self.pending.pop();
+        self.globals.insert(at, (kind, value));
+        true
+    }
+
+    fn is_extern(&self, name_at: usize) -> bool {
+        let before = (0..name_at).rev().take(8).map_while(|at| self.program.text.tokens.get(at));
+        before.take_while(|token| !matches!(&*token.text, ";" | "}" | "{")).any(|token| token.is("extern"))
     }
 
     /// What a variable outside functions begins with.
@@ -237,57 +260,14 @@ impl<'p> Interpreter<'p> {
             let first = value.as_integer().unwrap_or(0);
             return Value::int(first.saturating_add(i128::from(variable.offset)));
         }
-        let unset = variable.declarator.initial.is_none() && value.as_unknown().is_some();
-        if unset { Value::int(0) } else { value }
-    }
-
-    /// The place that an expression names, to be assigned to.
-    pub fn place(&mut self, expression: &Expression) -> Option<&mut Value> {
-        match &expression.kind {
-            ExpressionKind::Name(name) => self.named_place(name, expression),
-            ExpressionKind::Member(object, member) => self.place(object)?.member_mut(&member.path),
-            ExpressionKind::Unary('*' | '&', inner) => self.place(inner),
-            ExpressionKind::Index(array, index) => {
-                let index = usize::try_from(self.evaluate(index).as_integer()?).ok()?;
-                match &mut self.place(array)?.data {
-                    Data::List(items) => items.get_mut(index).map(|item| &mut item.1),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    fn named_place(&mut self, name: &Name, expression: &Expression) -> Option<&mut Value> {
-        if self.slot(&name.path).is_some() {
-            return self.slot(&name.path).map(|slot| &mut slot.value);
-        }
-        if &*name.path == "this" {
-            return self.frames.last_mut()?.this.as_mut();
-        }
-        let in_this =
-            self.frames.last().is_some_and(|frame| frame.this.as_ref().is_some_and(|t| t.member(&name.path).is_some()));
-        if in_this {
-            return self.frames.last_mut()?.this.as_mut()?.member_mut(&name.path);
-        }
-        let variable = self.global_variable(&name.path)?;
-        self.read_global(variable, expression);
-        self.globals.get_mut(&variable.declarator.name_at)
-    }
-
-    /// The declared type of a plain variable.
-    pub fn kind_of_place(&mut self, expression: &Expression) -> Option<Type> {
-        let ExpressionKind::Name(name) = &expression.kind else { return None };
-        if let Some(slot) = self.slot(&name.path) {
-            let kind = slot.kind.clone();
-            return Some(self.resolved(&kind));
-        }
-        let kind = self.global_variable(&name.path)?.declarator.kind.clone();
-        Some(self.resolved(&kind))
+        let is_number = !matches!(variable.declarator.kind.base, Base::Named(_) | Base::Auto);
+        let unset = variable.declarator.initial.is_none() && matches!(value.data, Data::Unknown(_));
+        let declared_only = self.is_extern(variable.declarator.name_at);
+        if unset && is_number && !declared_only { Value::int(0) } else { value }
     }
 }
 
-fn well_known(name: &str) -> Option<Value> {
+pub fn well_known(name: &str) -> Option<Value> {
     Some(match name {
         "true" => Value::boolean(true),
         "false" => Value::boolean(false),

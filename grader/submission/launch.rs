@@ -41,6 +41,7 @@ enum Rule {
 #[derive(Clone, Debug)]
 struct Stated {
     place: (usize, usize),
+    choices: Vec<usize>,
     n: HashMap<Identity, i128>,
 }
 
@@ -48,6 +49,7 @@ struct Stated {
 struct Ready<'p> {
     launch: &'p Expression,
     way: Vec<Step<'p>>,
+    choices: Vec<usize>,
     n: HashMap<Identity, i128>,
 }
 
@@ -190,14 +192,14 @@ fn of_kernel(program: &Program, sites: &Sites<'_>, call: &str) -> Vec<Stated> {
         text.is_some_and(|text| without_spaces(&text) == without_spaces(call))
     };
     let of_kernel = arrivals(program, sites).into_iter().filter(is_of_kernel);
-    of_kernel.map(|arrival| Stated { place: arrival.place, n: arrival.n }).collect()
+    of_kernel.map(|arrival| Stated { place: arrival.place, choices: arrival.choices, n: arrival.n }).collect()
 }
 
 fn ready<'p>(sites: &Sites<'p>, stated: &[Stated]) -> Vec<Ready<'p>> {
     let find = |stated: &Stated| {
         let node = sites.launches.get(stated.place.0)?;
         let way = sites.ways(node).into_iter().nth(stated.place.1)?;
-        Some(Ready { launch: node.expression, way, n: stated.n.clone() })
+        Some(Ready { launch: node.expression, way, choices: stated.choices.clone(), n: stated.n.clone() })
     };
     stated.iter().filter_map(find).collect()
 }
@@ -233,7 +235,7 @@ fn reached<'a, 'p>(sites: &Sites<'_>, found: &'a [Ready<'p>], n: u32) -> Vec<Out
     let outcomes: Vec<(bool, Outcome)> = found
         .iter()
         .map(|arrival| {
-            let reached = follow(sites, &arrival.way, arrival.launch, arrival.n.clone(), Some(n));
+            let reached = follow(sites, (&arrival.way, &arrival.choices), arrival.launch, arrival.n.clone(), Some(n));
             (reached.reachable, (arrival, reached.geometry()))
         })
         .collect();

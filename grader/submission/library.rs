@@ -1,10 +1,11 @@
 //! Functions that the text does not define: the few of the library that launch arithmetic uses, and all others.
 
+use super::arithmetic::binary;
+use super::effects::is_by_reference;
 use super::interpreter::Interpreter;
 use super::objects::{Items, built_in_object};
-use super::tree::{Expression, ExpressionKind};
+use super::tree::{Expression, Operator};
 use super::value::{Data, Value, real};
-use super::walk;
 
 impl Interpreter<'_> {
     pub fn call_library(&mut self, name: &str, arguments: &[Expression], whole: &Expression) -> Value {
@@ -12,20 +13,35 @@ impl Interpreter<'_> {
             return self.swap(arguments);
         }
         let values: Vec<Value> = match name {
-            "make_pair" | "make_tuple" | "tie" | "move" | "forward" | "size" | "make_uint3" | "make_int2"
-            | "make_uint2" | "make_int3" => arguments.iter().map(|argument| self.evaluate(argument)).collect(),
+            "make_pair" | "div" | "ldiv" | "ref" | "cref" | "addressof" | "begin" | "end" | "make_tuple" | "tie"
+            | "move" | "forward" | "size" | "make_uint3" | "make_int2" | "make_uint2" | "make_int3" => {
+                arguments.iter().map(|argument| self.evaluate(argument)).collect()
+            }
             _ if MATHEMATICS.contains(&name) => arguments.iter().map(|argument| self.evaluate(argument)).collect(),
             _ => return self.call_unknown(name, arguments, whole),
         };
         if let Some(unknown) = values.iter().find_map(Value::as_unknown).filter(|_| MATHEMATICS.contains(&name)) {
             return Data::Unknown(unknown.clone()).into();
         }
-        let list = || -> Items { values.iter().map(|value| (None, value.clone())).collect() };
+        let list = || -> Items { values.iter().map(|value| (None, value.clone().copied())).collect() };
         let result = match name {
             "make_pair" => built_in_object("pair", &list()),
             "make_tuple" | "tie" => Some(Data::List(list()).into()),
             "make_uint3" | "make_int3" => built_in_object("uint3", &list()),
             "make_int2" | "make_uint2" => built_in_object("int2", &list()),
+            "div" | "ldiv" => match values.as_slice() {
+                [left, right] => quotient(left, right),
+                _ => None,
+            },
+            "ref" | "cref" | "addressof" => match values.into_iter().next() {
+                Some(value) if value.place.is_some() => Some(Value { address: true, ..value }),
+                _ => None,
+            },
+            "begin" | "end" => {
+                // A walk through them is not followed.
+                arguments.iter().for_each(|argument| self.forget_lvalue(argument, "is walked through"));
+                None
+            }
             "move" | "forward" => values.into_iter().next(),
             "size" => match values.first().map(|value| &value.data) {
                 Some(Data::List(items)) => Some(Value::int(items.len() as i128)),
@@ -38,24 +54,26 @@ impl Interpreter<'_> {
 
     fn swap(&mut self, arguments: &[Expression]) -> Value {
         if let [left, right] = arguments {
-            let (left_value, right_value) = (self.evaluate(left), self.evaluate(right));
-            self.store(left, right_value);
-            self.store(right, left_value);
+            let (left_place, right_place) = (self.find(left), self.find(right));
+            let left_value = self.value_of(left_place.clone(), left);
+            let right_value = self.value_of(right_place.clone(), right);
+            self.store(&left_place, right_value, left);
+            self.store(&right_place, left_value, right);
         }
         Value::int(0)
     }
 
-    /// A function that the text does not define: its result is unknown, and what it takes by address.
+    /// A function that the text does not define: its result is unknown, and what it takes by address or reference.
     pub fn call_unknown(&mut self, name: &str, arguments: &[Expression], whole: &Expression) -> Value {
         let why = reason(name);
+        let changes = is_by_reference(name) || why.starts_with("depends on the device");
         for argument in arguments {
-            if matches!(argument.kind, ExpressionKind::Unary('&', _)) || why.starts_with("depends on the device") {
-                let is_place = walk::root(argument).is_some() && !matches!(argument.kind, ExpressionKind::Cast(..));
-                if is_place {
-                    self.forget_place(argument, why);
-                }
-            } else {
-                self.evaluate(argument);
+            let value = self.evaluate(argument);
+            let launches = name.starts_with("cudaLaunch");
+            match (&value.data, &value.place) {
+                (Data::Lambda(lambda, ..), _) => self.forget(&[&lambda.body.clone()], why),
+                (_, Some(_)) if changes || value.address && !launches => self.forget_lvalue(argument, why),
+                _ => {}
             }
         }
         self.unknown(whole, why)
@@ -133,4 +151,10 @@ fn clamp(values: &[Value]) -> Option<Value> {
 fn ceil_div(left: i128, right: i128) -> Option<Value> {
     let sum = left.checked_add(right)?.checked_sub(1)?;
     Some(Value::int(sum.checked_div(right)?))
+}
+
+/// `std::div`
+fn quotient(left: &Value, right: &Value) -> Option<Value> {
+    let part = |operator| binary(operator, left, right).map(|value| (None, value));
+    built_in_object("div_t", &[part(Operator::Divide)?, part(Operator::Remainder)?])
 }

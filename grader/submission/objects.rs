@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::calls::Entry;
 use super::interpreter::{Interpreter, NESTING};
 use super::tree::{Declarator, Expression, ExpressionKind, Initial, Parameter};
 use super::types::{Base, Type};
@@ -20,10 +21,26 @@ impl Interpreter<'_> {
         match &declarator.initial {
             Some(Initial::Value(value)) => {
                 let value = self.evaluate(value);
-                self.coerced(value, &kind)
+                self.held(value, &kind)
             }
-            Some(Initial::Arguments(items)) => self.constructed(&kind, items),
+            Some(Initial::Arguments(items)) => {
+                let in_brackets = self.program.text.is(declarator.name_at + 1, "(");
+                let value = self.made(&kind, items, in_brackets);
+                self.held(value, &kind)
+            }
             None => self.default_value(&kind, declarator),
+        }
+    }
+
+    /// As [`Interpreter::constructed`]; a vector in brackets has a length and a value.
+    pub fn made(&mut self, kind: &Type, items: &[(Option<Arc<str>>, Expression)], in_brackets: bool) -> Value {
+        match items {
+            [(None, of)] if kind.reference || !kind.pointers.is_empty() || kind.base == Base::Auto => self.evaluate(of),
+            _ if in_brackets && is_vector(kind) => {
+                let values: Vec<Value> = items.iter().map(|(_, item)| self.evaluate(item).copied()).collect();
+                self.vector(kind, values)
+            }
+            _ => self.constructed(kind, items),
         }
     }
 
@@ -31,6 +48,7 @@ impl Interpreter<'_> {
         let text = &self.program.text;
         let unset = || Value::unknown(declarator.name.to_string(), text.line(declarator.name_at), "has no value yet");
         match &kind.base {
+            Base::Named(_) if is_vector(kind) => Data::List(Vec::new()).into(),
             Base::Named(_) if kind.is_value() => self.default_object(kind).unwrap_or_else(unset),
             _ => unset(),
         }
@@ -41,7 +59,7 @@ impl Interpreter<'_> {
             Some(
                 Initial::Value(Expression { kind: ExpressionKind::Braces(items), .. }) | Initial::Arguments(items),
             ) => items.as_slice(),
-            Some(Initial::Value(value)) => return self.evaluate(value),
+            Some(Initial::Value(value)) => return self.evaluate(value).copied(),
             None => &[],
         };
         let mut list: Vec<_> = items
@@ -49,7 +67,7 @@ impl Interpreter<'_> {
             .take(4096)
             .map(|(_, item)| {
                 let value = self.evaluate(item);
-                (None, self.coerced(value, kind))
+                (None, self.held(value, kind))
             })
             .collect();
         let length = declarator.dimensions.first().and_then(|length| length.as_ref());
@@ -82,7 +100,10 @@ impl Interpreter<'_> {
             return value;
         }
         match (&**name, &value.data) {
+            ("dim3" | "uint3", Data::Object { name, .. }) if !BUILT_IN.contains(&&**name) => self.as_dim3(value),
             ("dim3" | "uint3", _) => to_dim3(value),
+            // An address, be it in a smart pointer, is left alone.
+            _ if value.address => value,
             // A smart pointer or std::optional stands for what it holds.
             ("std::unique_ptr" | "std::shared_ptr" | "std::optional", Data::List(items))
                 if matches!(items.as_slice(), [(None, Value { data: Data::Object { .. }, .. })]) =>
@@ -91,7 +112,7 @@ impl Interpreter<'_> {
             }
             (_, Data::List(items)) => {
                 let items = self.typed_items(kind, items.clone());
-                let list = Value { data: Data::List(items.clone()), origin: Vec::new() };
+                let list = Data::List(items.clone()).into();
                 self.object(kind, items).unwrap_or(list)
             }
             _ => value,
@@ -112,8 +133,8 @@ impl Interpreter<'_> {
         };
         let of = |place: usize| arguments.get(if last == "array" { 0 } else { place }).and_then(|a| a.kind.clone());
         let typed = |(place, (name, value)): (usize, (Option<Arc<str>>, Value))| match of(place) {
-            Some(kind) => (name, self.coerced(value, &kind)),
-            None => (name, value),
+            Some(kind) => (name, self.held(value, &kind)),
+            None => (name, value.copied()),
         };
         items.into_iter().enumerate().map(typed).collect()
     }
@@ -125,68 +146,42 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A struct's object from a list in braces or brackets, through its constructor where it has one.
-    pub fn object(&mut self, kind: &Type, items: Items) -> Option<Value> {
-        let Base::Named(name) = &kind.base else { return None };
-        if let Some(built_in) = built_in_object(name.rsplit("::").next().unwrap_or_default(), &items) {
-            return Some(built_in);
+    /// dim3 of another struct's object, by the conversion that it declares.
+    fn as_dim3(&mut self, value: Value) -> Value {
+        let line = 1;
+        let unknown = Value::unknown("dim3".to_owned(), line, "is made of an object that the grader does not follow");
+        let Data::Object { name, .. } = &value.data else { return unknown };
+        let Some(index) = self.method(name, "operator dim3", 0) else { return unknown };
+        let function = self.program.functions.get(index);
+        let Some((function, body)) = function.and_then(|f| Some((f, f.body.as_ref()?))) else { return unknown };
+        if self.frames.len() > 48 || self.nesting > NESTING / 2 {
+            return unknown;
         }
-        let path = self.struct_of(kind)?;
-        if let [(None, Value { data: Data::Object { name, .. }, .. })] = items.as_slice()
-            && *name == path
-        {
-            return items.into_iter().next().map(|item| item.1);
-        }
-        let program = self.program;
-        let found = program.structs.get(&path)?;
-        let members = &found.members;
-        if self.nesting > NESTING || self.fuel == 0 || self.building.contains(&path) {
-            return None;
-        }
-        self.spend(1);
+        let this = Some(self.placed(value));
         self.nesting += 1;
-        self.building.push(path.clone());
-        let mut object = Vec::new();
-        self.enter_instance(kind);
-        for member in members.iter().take(256) {
-            let value = self.initial_value(member);
-            object.push((member.name.clone(), value));
-        }
-        let instance = found.template.as_ref().map(|_| Arc::new(kind.clone()));
-        let mut object: Value = Data::Object { name: path.clone(), instance, members: object }.into();
-        let built = self.construct(kind, &path, &mut object, &items);
-        if !built {
-            self.fill(members, &mut object, items);
-        }
+        self.enter_function(function, Entry { this, ..Entry::default() });
+        let made = self.run_body(body);
         self.frames.pop();
-        self.building.pop();
         self.nesting -= 1;
-        Some(object)
-    }
-
-    /// Aggregate initialisation: by name, or in the order of the members.
-    fn fill(&mut self, members: &[Declarator], object: &mut Value, items: Items) {
-        for (place, (name, value)) in items.into_iter().enumerate() {
-            let declared = match &name {
-                Some(name) => members.iter().find(|member| member.name == *name),
-                None => members.get(place),
-            };
-            let Some(declared) = declared else { continue };
-            let kind = self.resolved(&declared.kind);
-            let value = self.coerced(value, &kind);
-            if let Some(member) = object.member_mut(&declared.name) {
-                *member = value;
-            }
-        }
+        made.map_or(unknown, |made| to_dim3(made).copied())
     }
 
     /// A parameter's type, as a call binds it.
     pub fn bind(&mut self, parameter: &Parameter, value: Value) {
         let Some(name) = parameter.name.clone() else { return };
         let kind = self.resolved(&parameter.kind);
-        let value = if kind.reference { value } else { self.coerced(value, &kind) };
+        let value = self.held(value, &kind);
         self.declare(name, parameter.name_at, kind, value);
     }
+}
+
+/// Structs that a dim3 is made of as they are.
+const BUILT_IN: [&str; 4] = ["dim3", "uint3", "int3", "float3"];
+
+/// Whether a type is std::vector or its like.
+pub fn is_vector(kind: &Type) -> bool {
+    let is_name = |path: &str| matches!(path.rsplit("::").next(), Some("vector" | "deque" | "list"));
+    kind.is_value() && matches!(&kind.base, Base::Named(path) if is_name(path))
 }
 
 /// dim3 out of a number, a list or another dim3.
@@ -214,6 +209,7 @@ pub fn built_in_object(name: &str, items: &[(Option<Arc<str>>, Value)]) -> Optio
         "int3" | "float3" => &["x", "y", "z"],
         "int4" | "uint4" | "float4" => &["x", "y", "z", "w"],
         "pair" => &["first", "second"],
+        "div_t" => &["quot", "rem"],
         _ => return None,
     };
     let member = |(place, member): (usize, &&str)| {

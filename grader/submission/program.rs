@@ -92,6 +92,8 @@ pub struct Struct {
     /// Parameters of its template; none when it is not one.
     pub template: Option<Vec<TemplateParameter>>,
     pub bases: Vec<Type>,
+    /// Whether its members share their place.
+    pub union: bool,
     pub members: Vec<Declarator>,
 }
 

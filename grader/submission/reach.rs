@@ -1,15 +1,17 @@
 //! Following one way to a launch, and reading there which kernel is launched and how.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::Geometry;
 use super::calls::Entry;
 use super::interpreter::Interpreter;
-use super::objects::to_dim3;
+use super::places::{Found, Place};
+use super::program::Function;
 use super::sites::{Enter, Sites, Step, call_details, callee_name};
 use super::tree::{Expression, ExpressionKind};
 use super::types::{Base, Type};
-use super::value::{Data, Identity, Unknown, Value};
+use super::value::{Data, Home, Identity, Unknown, Value};
 
 /// What a launch is, where its way ends.
 pub struct Reached {
@@ -22,6 +24,8 @@ pub struct Reached {
     pub shared: Value,
     /// The third argument.
     pub n: Option<Value>,
+    /// How many turns each loop over a table of launches has on the way.
+    pub choice_counts: Vec<usize>,
 }
 
 /// A geometry that no launch can have, or that the text does not give.
@@ -32,27 +36,30 @@ pub enum Unfit {
     Impossible(String),
 }
 
-/// Follows a way; n, less a number, stands for the names in `replaced`.
+/// Follows a way, taking the turns in `choices` of loops over tables; n, less a number, stands for the names in
+/// `replaced`.
 pub fn follow(
     sites: &Sites<'_>,
-    way: &[Step<'_>],
+    (way, choices): (&[Step<'_>], &[usize]),
     launch: &Expression,
     replaced: HashMap<Identity, i128>,
     n: Option<u32>,
 ) -> Reached {
     let mut interpreter = Interpreter::new(sites.program);
     (interpreter.replaced, interpreter.n) = (replaced, n);
+    interpreter.choices = choices.to_vec();
     let fuel = interpreter.limit_fuel(sites.work.get());
     let mut reachable = true;
     for step in way {
-        let body = interpreter.enter(&step.enter);
-        if let Some(body) = body {
-            reachable &= interpreter.run_to(body, step.target);
+        match interpreter.enter(&step.enter) {
+            Some(body) => reachable &= interpreter.run_to(body, step.target),
+            None => reachable = false,
         }
     }
     interpreter.refuel();
     let mut reached = interpreter.launched(launch);
     reached.reachable = reachable;
+    reached.choice_counts = interpreter.choice_counts.clone();
     interpreter.refuel();
     sites.work.set(sites.work.get().saturating_sub(fuel - interpreter.total_fuel));
     reached
@@ -69,30 +76,55 @@ impl Interpreter<'_> {
                 function.body.as_ref()
             }
             Enter::Call { function, call } => {
-                let (template, object, arguments) = call_details(call);
-                let known =
-                    object.map(|object| self.evaluate(object)).filter(|this| matches!(this.data, Data::Object { .. }));
-                let own = || self.frames.last().and_then(|frame| frame.this.clone());
-                let this = known.or_else(own);
+                let (template, object, arguments) = call_details(call, &*function.name == "operator()");
+                let known = object.map(|object| self.find(object)).and_then(|found| self.object_at(&found));
+                let is_operator = function.name.starts_with("operator");
+                let certain = known.is_some() || !is_operator;
+                let this = function.owner.as_ref().and_then(|owner| {
+                    let own = self.this().filter(|_| object.is_none());
+                    known.or(own).or_else(|| self.object_of(owner))
+                });
                 let instance = match &call.kind {
                     ExpressionKind::Call(callee, _) => self.owner_of_callee(callee),
                     _ => None,
                 };
-                let this = function.owner.as_ref().and_then(|owner| this.or_else(|| self.object_of(owner)));
+                let called = certain && self.is_called(function, this.as_ref());
                 self.enter_function(function, Entry { template, this, instance, arguments: Some(arguments) });
-                function.body.as_ref()
+                function.body.as_ref().filter(|_| called)
             }
-            Enter::Lambda { lambda, arguments } => {
+            Enter::Lambda { lambda, arguments, outside } => {
                 let captured = self.captured(lambda);
-                self.enter_lambda(lambda, &captured, arguments);
+                let home = if *outside { Home { frame: 0, scopes: 0 } } else { self.home() };
+                self.enter_lambda(lambda, &captured, home, arguments);
                 Some(&lambda.body)
             }
         }
     }
 
+    /// The place of an object.
+    fn object_at(&mut self, found: &Found) -> Option<Arc<Place>> {
+        let place = match found {
+            Found::Value(value) if value.place.is_none() => {
+                matches!(value.data, Data::Object { .. }).then(|| self.placed(value.clone()))?
+            }
+            found => self.pointee(&found.place()?),
+        };
+        self.at(&place).is_some_and(|kept| matches!(kept.data, Data::Object { .. })).then_some(place)
+    }
+
+    /// Whether a call on the object means this function, rather than another struct's of the same name.
+    fn is_called(&self, function: &Function, this: Option<&Arc<Place>>) -> bool {
+        let object = this.and_then(|place| self.kept(place)).map(|kept| &kept.data);
+        let (Some(owner), Some(Data::Object { name, .. })) = (&function.owner, object) else { return true };
+        let count = function.parameters.as_ref().map_or(0, Vec::len);
+        let meant = self.method(name, &function.name, count).and_then(|index| self.program.functions.get(index));
+        self.descends(name, owner, 0) && meant.is_none_or(|meant| meant.owner == function.owner)
+    }
+
     /// Some object of a struct, its constructor's parameters unknown where they have no default.
-    fn object_of(&mut self, owner: &std::sync::Arc<str>) -> Option<Value> {
-        self.object(&Type::of(Base::Named(owner.clone())), Vec::new())
+    fn object_of(&mut self, owner: &Arc<str>) -> Option<Arc<Place>> {
+        let object = self.object(&Type::of(Base::Named(owner.clone())), Vec::new())?;
+        Some(self.placed(object))
     }
 
     fn launched(&mut self, launch: &Expression) -> Reached {
@@ -105,6 +137,7 @@ impl Interpreter<'_> {
                 let block = configuration.next().unwrap_or_else(nothing);
                 let shared = configuration.next().unwrap_or_else(nothing);
                 drop(configuration);
+                let (grid, block) = (self.dim3_of(grid), self.dim3_of(block));
                 let n = found.arguments.get(2).map(|value| self.evaluate(value));
                 reached(kernel, grid, block, shared, n)
             }
@@ -116,12 +149,23 @@ impl Interpreter<'_> {
         }
     }
 
+    fn dim3_of(&mut self, value: Value) -> Value {
+        self.coerced(Value { place: None, address: false, ..value }, &Type::of(Base::Named("dim3".into())))
+    }
+
+    fn third(&mut self, list: &Value) -> Option<Value> {
+        match &list.data {
+            Data::List(_) => self.part(list, 2),
+            _ => None,
+        }
+    }
+
     /// `cudaLaunchKernel(kernel, grid, block, arguments, shared, stream)`
     fn launched_by_array(&mut self, arguments: &[Expression]) -> Reached {
         let values: Vec<Value> = arguments.iter().map(|value| self.evaluate(value)).collect();
         let value = |place: usize| values.get(place).cloned().unwrap_or_else(|| Value::int(0));
-        let n = third(&value(3));
-        reached(value(0), value(1), value(2), value(4), n)
+        let n = self.third(&value(3));
+        reached(value(0), self.dim3_of(value(1)), self.dim3_of(value(2)), value(4), n)
     }
 
     /// `cudaLaunchKernelEx(&config, kernel, a, b, n, r)`, or with an array of arguments for the C version.
@@ -131,15 +175,9 @@ impl Interpreter<'_> {
         let config = value(0);
         let member = |name: &str| config.member(name).cloned().unwrap_or_else(|| config.clone());
         let in_array = callee_name(callee) == Some("cudaLaunchKernelExC");
-        let n = if in_array { third(&value(2)) } else { values.get(4).cloned() };
-        reached(value(1), member("gridDim"), member("blockDim"), member("dynamicSmemBytes"), n)
-    }
-}
-
-fn third(list: &Value) -> Option<Value> {
-    match &list.data {
-        Data::List(items) => items.get(2).map(|item| item.1.clone()),
-        _ => None,
+        let n = if in_array { self.third(&value(2)) } else { values.get(4).cloned() };
+        let (grid, block) = (self.dim3_of(member("gridDim")), self.dim3_of(member("blockDim")));
+        reached(value(1), grid, block, member("dynamicSmemBytes"), n)
     }
 }
 
@@ -148,7 +186,7 @@ fn reached(kernel: Value, grid: Value, block: Value, shared: Value, n: Option<Va
         Data::Function { index, arguments } => Some((index, arguments)),
         _ => None,
     };
-    Reached { reachable: true, kernel, grid: to_dim3(grid), block: to_dim3(block), shared, n }
+    Reached { reachable: true, kernel, grid, block, shared, n, choice_counts: Vec::new() }
 }
 
 impl Reached {

@@ -172,8 +172,9 @@ impl Scanner<'_, '_> {
             let close = brace.map_or(0, |brace| self.parser.text.partner(brace));
             let name = self.parser.text.tokens.get(close + 1).filter(|name| name.is_identifier());
             if let (Some(brace), Some(name)) = (brace, name) {
+                let union = self.parser.is("union");
                 self.parser.at = brace;
-                self.program.structs.entry(name.text.clone()).or_default();
+                self.program.structs.entry(name.text.clone()).or_default().union = union;
                 self.enter(name.text.clone(), true);
                 return;
             }
@@ -238,6 +239,7 @@ impl Scanner<'_, '_> {
     }
 
     fn structure(&mut self) {
+        let union = self.parser.is("union");
         self.parser.at += 1;
         self.parser.skip_attributes();
         let written = self.parser.name(|_, _| true);
@@ -250,7 +252,7 @@ impl Scanner<'_, '_> {
         let template = self.template.take().filter(|list| !list.is_empty());
         let path = format!("{}{name}", self.scope_path()).into();
         let known = self.program.structs.entry(name.clone()).or_default();
-        (known.path, known.template, known.bases) = (path, template, bases);
+        (known.path, known.template, known.bases, known.union) = (path, template, bases, union);
         self.enter(name, true);
     }
 

@@ -4,7 +4,7 @@
 //! launch: `main -> run(grid, block, n) -> twoStep<<<...>>>`. Lambdas are steps of their own.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::program::{Function, Program, path_means};
@@ -19,11 +19,14 @@ const SEARCHED: u32 = 4000;
 /// Nodes evaluated for all ways together.
 const WORK: u32 = 6_000_000;
 
+/// Stands for the index of a function where there is none.
+const OUTSIDE: usize = usize::MAX;
+
 /// A launch or call, and where it stands.
 #[derive(Clone)]
 pub struct Node<'p> {
     pub expression: &'p Expression,
-    /// Index of the function around it.
+    /// Index of the function around it; [`OUTSIDE`] in the initial value of a variable outside functions.
     pub function: usize,
     /// The lambdas around it, outermost first.
     lambdas: Vec<&'p Expression>,
@@ -42,8 +45,8 @@ pub enum Enter<'p> {
     Root(&'p Function),
     /// A function through a call.
     Call { function: &'p Function, call: &'p Expression },
-    /// A lambda, through a call where one was found.
-    Lambda { lambda: &'p Arc<Lambda>, arguments: &'p [Expression] },
+    /// A lambda, through a call where one was found; `outside` when it stands outside functions.
+    Lambda { lambda: &'p Arc<Lambda>, arguments: &'p [Expression], outside: bool },
 }
 
 /// The launches of a program and the calls that lead there.
@@ -55,6 +58,8 @@ pub struct Sites<'p> {
     calls: HashMap<&'p str, Vec<Node<'p>>>,
     /// Names of the variables that hold lambdas, by the lambda's first token.
     lambda_names: HashMap<usize, Arc<str>>,
+    /// Names of variables and parameters, which may be objects that are called.
+    variables: HashSet<&'p str>,
     /// What is left of [`SEARCHED`].
     search: Cell<u32>,
     /// What is left of [`WORK`].
@@ -68,15 +73,26 @@ impl<'p> Sites<'p> {
             launches: Vec::new(),
             calls: HashMap::new(),
             lambda_names: HashMap::new(),
+            variables: HashSet::new(),
             search: Cell::new(0),
             work: Cell::new(WORK),
         };
         for (index, function) in program.functions.iter().enumerate() {
+            sites.variables.extend(function.parameters.iter().flatten().filter_map(|p| p.name.as_deref()));
             if let Some(body) = &function.body {
                 let mut finder = Finder { sites: &mut sites, function: index, lambdas: Vec::new() };
                 walk::statement(body, &mut finder);
             }
         }
+        let mut variables: Vec<_> = program.variables.values().flatten().collect();
+        variables.sort_by_key(|variable| variable.declarator.name_at);
+        for variable in variables {
+            let mut finder = Finder { sites: &mut sites, function: OUTSIDE, lambdas: Vec::new() };
+            walk::declarator(&variable.declarator, &mut finder);
+        }
+        let members = program.structs.values().flat_map(|found| &found.members);
+        sites.variables.extend(members.map(|member| &*member.name));
+        sites.launches.sort_by_key(|node| node.expression.at.start);
         sites
     }
 
@@ -111,11 +127,12 @@ impl<'p> Sites<'p> {
     ) -> Vec<Vec<Step<'p>>> {
         let ExpressionKind::Lambda(lambda) = &lambda_at.kind else { return Vec::new() };
         let name = self.lambda_names.get(&lambda_at.at.start);
+        let outside = node.function == OUTSIDE;
         let named = name.and_then(|name| self.calls.get(&**name)).into_iter().flatten();
         let inside = |call: &&Node<'p>| lambda_at.at.contains(&call.expression.at.start);
         let mut callers: Vec<Node<'p>> =
-            named.filter(|call| call.function == node.function && !inside(call)).cloned().collect();
-        if callers.is_empty() {
+            named.filter(|call| (call.function == node.function || outside) && !inside(call)).cloned().collect();
+        if callers.is_empty() && !outside {
             // Called where it stands, or handed to somebody.
             callers.push(Node { expression: lambda_at, function: node.function, lambdas: around.to_vec() });
         }
@@ -127,7 +144,10 @@ impl<'p> Sites<'p> {
                 _ => &[],
             };
             for mut way in self.ways_to(caller, caller.expression.at.start, visited) {
-                way.push(Step { enter: Enter::Lambda { lambda, arguments }, target });
+                way.push(Step {
+                    enter: Enter::Lambda { lambda, arguments, outside: outside && around.is_empty() },
+                    target,
+                });
                 ways.push(way);
             }
             if ways.len() >= WAYS {
@@ -164,8 +184,13 @@ impl<'p> Sites<'p> {
 
     fn callers<'s>(&'s self, function: &'p Function) -> impl Iterator<Item = &'s Node<'p>> {
         let calls = self.calls.get(&*function.name).into_iter().flatten();
-        calls.filter(|call| {
-            let ExpressionKind::Call(callee, arguments) = &call.expression.kind else { return false };
+        let of_objects = self.calls.iter().filter(|(name, _)| {
+            &*function.name == "operator()" && (name.is_empty() || self.variables.contains(**name))
+        });
+        let mut of_objects: Vec<&Node<'p>> = of_objects.flat_map(|(_, calls)| calls).collect();
+        of_objects.sort_by_key(|node| node.expression.at.start);
+        calls.chain(of_objects).filter(|call| {
+            let ExpressionKind::Call(callee, arguments) = &call.expression.kind else { return true };
             let fits = function.parameters.as_ref().is_none_or(|parameters| {
                 let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
                 let variadic = parameters.iter().any(|parameter| parameter.kind.to_string().starts_with("..."));
@@ -182,9 +207,18 @@ impl<'p> Sites<'p> {
 }
 
 /// The template arguments and the object of a call.
-pub fn call_details(call: &Expression) -> (Option<&[TemplateArgument]>, Option<&Expression>, &[Expression]) {
-    let ExpressionKind::Call(callee, arguments) = &call.kind else { return (None, None, &[]) };
+pub fn call_details(
+    call: &Expression,
+    called_object: bool,
+) -> (Option<&[TemplateArgument]>, Option<&Expression>, &[Expression]) {
+    let (callee, arguments) = match &call.kind {
+        ExpressionKind::Call(callee, arguments) => (callee, arguments),
+        ExpressionKind::Step { place, .. } => return (None, Some(place), &[]),
+        _ => return (None, None, &[]),
+    };
     match &callee.kind {
+        // An object that is called.
+        _ if called_object => (None, Some(callee), arguments),
         ExpressionKind::Name(name) => (name.arguments.as_deref(), None, arguments),
         ExpressionKind::Member(object, name) => (name.arguments.as_deref(), Some(object), arguments),
         _ => (None, None, arguments),
@@ -210,15 +244,25 @@ impl<'p> Visitor<'p> for Finder<'_, 'p> {
         let node = || Node { expression, function: self.function, lambdas: self.lambdas.clone() };
         match &expression.kind {
             ExpressionKind::Launch(_) => self.sites.launches.push(node()),
-            ExpressionKind::Lambda(_) => self.lambdas.push(expression),
+            ExpressionKind::Lambda(lambda) => {
+                self.sites.variables.extend(lambda.parameters.iter().filter_map(|p| p.name.as_deref()));
+                self.lambdas.push(expression);
+            }
+            ExpressionKind::Step { by, .. } => {
+                let name = if *by > 0 { "operator++" } else { "operator--" };
+                let node = node();
+                self.sites.calls.entry(name).or_default().push(node);
+            }
             ExpressionKind::Call(callee, _) => match callee_name(callee) {
                 Some(
                     "cudaLaunchKernel" | "cudaLaunchCooperativeKernel" | "cudaLaunchKernelEx" | "cudaLaunchKernelExC",
                 ) => {
                     self.sites.launches.push(node());
                 }
-                Some(name) => self.sites.calls.entry(name).or_default().push(node()),
-                None => {}
+                name => {
+                    let node = node();
+                    self.sites.calls.entry(name.unwrap_or_default()).or_default().push(node);
+                }
             },
             _ => {}
         }
@@ -231,6 +275,7 @@ impl<'p> Visitor<'p> for Finder<'_, 'p> {
     }
 
     fn declare(&mut self, declarator: &'p Declarator) {
+        self.sites.variables.insert(&declarator.name);
         let lambda = match &declarator.initial {
             Some(Initial::Value(value)) => Some(value),
             Some(Initial::Arguments(items)) => items.first().map(|item| &item.1),

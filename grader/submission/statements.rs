@@ -206,7 +206,7 @@ impl Parser<'_> {
     }
 
     fn for_each(&mut self) -> Option<StatementKind> {
-        let (name, name_at, range) = self.between(|parser| {
+        let (name, name_at, reference, range) = self.between(|parser| {
             let mut kind = parser.type_specifiers()?;
             parser.pointers(&mut kind);
             let name_at = parser.at;
@@ -217,10 +217,10 @@ impl Parser<'_> {
                 parser.identifier()?
             };
             parser.expect(":")?;
-            Some((name, name_at, parser.assignment()?))
+            Some((name, name_at, kind.reference, parser.assignment()?))
         })?;
         let body = Box::new(self.statement()?);
-        Some(StatementKind::ForEach { name, name_at, range, body })
+        Some(StatementKind::ForEach { name, name_at, reference, range, body })
     }
 
     fn while_statement(&mut self) -> Option<StatementKind> {
@@ -241,8 +241,9 @@ impl Parser<'_> {
 
     fn declaration_or_expression(&mut self) -> Option<StatementKind> {
         if let Some(kind) = self.declared_type() {
-            if self.is("[") {
-                return self.binding();
+            let is_binding = self.is("[") || self.is("&") && self.next_is("[") || self.is("&&") && self.next_is("[");
+            if is_binding {
+                return self.binding(&kind);
             }
             let declarators = self.declarators(kind)?;
             self.expect(";")?;
@@ -275,7 +276,9 @@ impl Parser<'_> {
     }
 
     /// `[a, b] = value;` after `auto`.
-    fn binding(&mut self) -> Option<StatementKind> {
+    fn binding(&mut self, kind: &Type) -> Option<StatementKind> {
+        let mut kind = kind.clone();
+        self.pointers(&mut kind);
         let names = self.between(|parser| {
             parser.list(|parser| {
                 let at = parser.at;
@@ -285,7 +288,7 @@ impl Parser<'_> {
         self.take("=");
         let value = self.assignment()?;
         self.expect(";")?;
-        Some(StatementKind::Bind(names, value))
+        Some(StatementKind::Bind { names, value, reference: kind.reference })
     }
 
     /// The variables after a type, up to a semicolon or the end of what is being read.

@@ -181,7 +181,11 @@ pub enum StatementKind {
     Expression(Expression),
     Declare(Vec<Declarator>),
     /// `auto [a, b] = value;`
-    Bind(Vec<(Arc<str>, usize)>, Expression),
+    Bind {
+        names: Vec<(Arc<str>, usize)>,
+        value: Expression,
+        reference: bool,
+    },
     /// `using Name = Type;`
     Alias(Arc<str>, Type),
     Block(Vec<Statement>),
@@ -201,6 +205,7 @@ pub enum StatementKind {
     ForEach {
         name: Arc<str>,
         name_at: usize,
+        reference: bool,
         range: Expression,
         body: Box<Statement>,
     },

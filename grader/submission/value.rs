@@ -1,9 +1,10 @@
-//! Values of launch expressions, with C++'s arithmetic: division truncates, unsigned wraps, float rounds.
+//! Values of launch expressions: numbers, objects, lists, functions, and what is unknown.
 
 use std::sync::Arc;
 
-use super::tree::{Lambda, Operator};
-use super::types::{Base, INT, SIZE, Type, UNSIGNED};
+use super::places::Place;
+use super::tree::Lambda;
+use super::types::{Base, INT, Type, UNSIGNED};
 
 /// What a value was read from: a variable (its name's token), or a macro.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,10 @@ pub enum Identity {
 pub struct Value {
     pub data: Data,
     pub origin: Vec<(Identity, i128)>,
+    /// Where it is kept, when it was read from a place that can be written to.
+    pub place: Option<Arc<Place>>,
+    /// Whether it stands for its place's address rather than for what is kept there: `&block`.
+    pub address: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -45,9 +50,18 @@ pub enum Data {
         index: usize,
         arguments: Option<Vec<String>>,
     },
-    /// A lambda, and the values of its captures that have one.
-    Lambda(Arc<Lambda>, Arc<[Captured]>),
+    /// A lambda, the values of its captures that have one, and where it was made.
+    Lambda(Arc<Lambda>, Arc<[Captured]>, Home),
+    /// Only inside variables: a pointer, or where `true` a reference, to another place.
+    Pointer(Arc<Place>, bool),
     Unknown(Arc<Unknown>),
+}
+
+/// Where a lambda was made: a frame, and how many scopes were open in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    pub frame: u64,
+    pub scopes: usize,
 }
 
 /// A lambda's capture: its name, the name's token, its value.
@@ -66,7 +80,7 @@ pub struct Unknown {
 
 impl From<Data> for Value {
     fn from(data: Data) -> Self {
-        Self { data, origin: Vec::new() }
+        Self { data, origin: Vec::new(), place: None, address: false }
     }
 }
 
@@ -113,6 +127,16 @@ impl Value {
         self
     }
 
+    /// The same value without its place: a copy. An address stays a pointer.
+    pub fn copied(mut self) -> Self {
+        match self.place.take() {
+            Some(place) if self.address => {
+                Self { data: Data::Pointer(place, false), origin: self.origin, place: None, address: false }
+            }
+            _ => Self { address: false, ..self },
+        }
+    }
+
     /// How many values it is made of.
     pub fn weight(&self) -> u32 {
         let all =
@@ -156,6 +180,11 @@ impl Value {
         }
     }
 
+    /// As [`Value::truth`]; a pointer that leads somewhere holds.
+    pub fn condition(&self) -> Option<bool> {
+        if self.address { Some(true) } else { self.truth() }
+    }
+
     pub fn member(&self, name: &str) -> Option<&Value> {
         match &self.data {
             Data::Object { members, .. } => members.iter().find(|member| &*member.0 == name).map(|member| &member.1),
@@ -168,6 +197,13 @@ impl Value {
             Data::Object { members, .. } => {
                 members.iter_mut().find(|member| &*member.0 == name).map(|member| &mut member.1)
             }
+            _ => None,
+        }
+    }
+
+    pub fn item_mut(&mut self, index: usize) -> Option<&mut Value> {
+        match &mut self.data {
+            Data::List(items) => items.get_mut(index).map(|item| &mut item.1),
             _ => None,
         }
     }
@@ -190,28 +226,12 @@ impl Value {
             }
             _ => return self,
         };
-        Self { data, origin: self.origin }
+        Self { data, origin: self.origin, place: None, address: false }
     }
 }
 
-/// The names that a sum follows: those of the part that makes up most of it, farther by the other part.
-pub fn sum_origin(operator: Operator, left: &Value, right: &Value, sum: &Value) -> Vec<(Identity, i128)> {
-    let numbers = (left.as_integer(), right.as_integer(), sum.as_integer());
-    let (Some(a), Some(b), Some(sum)) = numbers else { return Vec::new() };
-    let leads = |part: i128| part > 0 && part > sum / 2;
-    let (part, distance) = match operator {
-        Operator::Add if leads(a) => (left, b),
-        Operator::Add if leads(b) => (right, a),
-        Operator::Subtract if leads(a) => (left, -b),
-        Operator::Multiply | Operator::Divide if b == 1 => (left, 0),
-        Operator::Multiply if a == 1 => (right, 0),
-        _ => return Vec::new(),
-    };
-    let farther = |(name, before): &(Identity, i128)| Some((name.clone(), before.checked_add(distance)?));
-    part.origin.iter().filter_map(farther).collect()
-}
-
-fn float(value: f64, single: bool) -> Data {
+/// A float or double as its type holds it.
+pub fn float(value: f64, single: bool) -> Data {
     Data::Float { value: if single { f64::from(value as f32) } else { value }, single }
 }
 
@@ -220,7 +240,8 @@ pub fn real(value: f64, single: bool) -> Value {
     float(value, single).into()
 }
 
-fn wrapped(value: i128, bits: u8, signed: bool) -> Data {
+/// An integer as a type of so many bits holds it.
+pub fn wrapped(value: i128, bits: u8, signed: bool) -> Data {
     let value = match (bits, signed) {
         (8, true) => value as i8 as i128,
         (8, false) => value as u8 as i128,
@@ -233,152 +254,4 @@ fn wrapped(value: i128, bits: u8, signed: bool) -> Data {
         _ => value & 1,
     };
     Data::Integer { value, bits, signed }
-}
-
-/// Two values under an operator; nothing for what has no value, such as a division by zero.
-pub fn binary(operator: Operator, left: &Value, right: &Value) -> Option<Value> {
-    match (&left.data, &right.data) {
-        (
-            Data::Integer { value: a, bits: a_bits, signed: a_signed },
-            Data::Integer { value: b, bits: b_bits, signed: b_signed },
-        ) => {
-            let left = promoted(*a_bits, *a_signed);
-            let right = promoted(*b_bits, *b_signed);
-            let shift = matches!(operator, Operator::ShiftLeft | Operator::ShiftRight);
-            let (bits, signed) = if shift { left } else { common(left, right) };
-            integers(operator, cut(*a, bits, signed), cut(*b, bits, signed), bits, signed)
-        }
-        (Data::Integer { .. } | Data::Float { .. }, Data::Integer { .. } | Data::Float { .. }) => {
-            let double = |value: &Value| matches!(value.data, Data::Float { single: false, .. });
-            reals(operator, left.as_float()?, right.as_float()?, !double(left) && !double(right))
-        }
-        _ => None,
-    }
-}
-
-fn promoted(bits: u8, signed: bool) -> (u8, bool) {
-    if bits < 32 { (32, true) } else { (bits, signed) }
-}
-
-fn common(left: (u8, bool), right: (u8, bool)) -> (u8, bool) {
-    match left.0.cmp(&right.0) {
-        std::cmp::Ordering::Less => right,
-        std::cmp::Ordering::Greater => left,
-        std::cmp::Ordering::Equal => (left.0, left.1 && right.1),
-    }
-}
-
-fn cut(value: i128, bits: u8, signed: bool) -> i128 {
-    match wrapped(value, bits, signed) {
-        Data::Integer { value, .. } => value,
-        _ => value,
-    }
-}
-
-fn integers(operator: Operator, a: i128, b: i128, bits: u8, signed: bool) -> Option<Value> {
-    let shift = u32::try_from(b).ok().filter(|shift| *shift < u32::from(bits));
-    let result = match operator {
-        Operator::Add => a.checked_add(b)?,
-        Operator::Subtract => a.checked_sub(b)?,
-        Operator::Multiply => a.checked_mul(b)?,
-        Operator::Divide => a.checked_div(b)?,
-        Operator::Remainder => a.checked_rem(b)?,
-        Operator::ShiftLeft => a.checked_shl(shift?)?,
-        Operator::ShiftRight => a.checked_shr(shift?)?,
-        Operator::BitAnd => a & b,
-        Operator::BitOr => a | b,
-        Operator::BitXor => a ^ b,
-        _ => return Some(Value::boolean(compared(operator, a.partial_cmp(&b), a != 0, b != 0)?)),
-    };
-    Some(wrapped(result, bits, signed).into())
-}
-
-fn reals(operator: Operator, a: f64, b: f64, single: bool) -> Option<Value> {
-    let result = match operator {
-        Operator::Add => a + b,
-        Operator::Subtract => a - b,
-        Operator::Multiply => a * b,
-        Operator::Divide => a / b,
-        _ => return Some(Value::boolean(compared(operator, a.partial_cmp(&b), a != 0.0, b != 0.0)?)),
-    };
-    Some(real(result, single))
-}
-
-fn compared(operator: Operator, order: Option<std::cmp::Ordering>, left: bool, right: bool) -> Option<bool> {
-    Some(match operator {
-        Operator::Equal => order.is_some_and(|order| order.is_eq()),
-        Operator::Unequal => !order.is_some_and(|order| order.is_eq()),
-        Operator::Less => order.is_some_and(|order| order.is_lt()),
-        Operator::Greater => order.is_some_and(|order| order.is_gt()),
-        Operator::LessEqual => order.is_some_and(|order| order.is_le()),
-        Operator::GreaterEqual => order.is_some_and(|order| order.is_ge()),
-        Operator::And => left && right,
-        Operator::Or => left || right,
-        _ => return None,
-    })
-}
-
-/// A literal's value: suffixes, bases and digit separators as in C++.
-pub fn literal(text: &str) -> Option<Value> {
-    let text: String = text.chars().filter(|c| *c != '\'').collect::<String>().to_ascii_lowercase();
-    let hexadecimal = text.starts_with("0x");
-    let is_real = if hexadecimal { text.contains('p') } else { text.contains(['.', 'e']) };
-    if is_real {
-        let single = text.ends_with('f');
-        let digits = text.trim_end_matches(['f', 'l']);
-        return digits.parse().ok().map(|value| real(value, single));
-    }
-    let suffix_at = text.rfind(|c| !matches!(c, 'u' | 'l' | 'z')).map_or(0, |last| last + 1);
-    let (digits, suffix) = (text.get(..suffix_at)?, text.get(suffix_at..)?);
-    let (digits, radix) = match digits.get(..2) {
-        Some("0x") => (digits.get(2..)?, 16),
-        Some("0b") => (digits.get(2..)?, 2),
-        _ if digits.starts_with('0') && digits.len() > 1 => (digits.get(1..)?, 8),
-        _ => (digits, 10),
-    };
-    let value = i128::from_str_radix(digits, radix).ok()?;
-    Some(Value::integer(value, &literal_type(value, suffix, radix)))
-}
-
-fn literal_type(value: i128, suffix: &str, radix: u32) -> Base {
-    let long = Base::Integer { bits: 64, signed: true, spelling: "long" };
-    let wide = suffix.contains(['l', 'z']);
-    let unsigned = suffix.contains('u');
-    match (wide, unsigned) {
-        (false, false) if value <= i128::from(i32::MAX) => INT,
-        (false, false) if radix != 10 && value <= i128::from(u32::MAX) => UNSIGNED,
-        (false, true) if value <= i128::from(u32::MAX) => UNSIGNED,
-        (_, false) if value <= i128::from(i64::MAX) => long,
-        _ => SIZE,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn number(text: &str) -> i128 {
-        literal(text).and_then(|value| value.as_integer()).unwrap_or(-1)
-    }
-
-    #[test]
-    fn literals_have_cpps_values_and_types() {
-        assert_eq!(
-            (number("1'024u"), number("0x20"), number("0b101"), number("017"), number("0")),
-            (1024, 32, 5, 15, 0)
-        );
-        assert!(matches!(literal("2u").map(|v| v.data), Some(Data::Integer { bits: 32, signed: false, .. })));
-        assert!(matches!(literal("2ull").map(|v| v.data), Some(Data::Integer { bits: 64, signed: false, .. })));
-        assert!(matches!(literal("1e3f").map(|v| v.data), Some(Data::Float { single: true, .. })));
-        assert!(literal("0x").is_none() && literal("12abc").is_none() && literal("").is_none());
-    }
-
-    #[test]
-    fn unsigned_arithmetic_wraps_and_signed_division_truncates() {
-        let less = binary(Operator::Subtract, &Value::integer(1, &UNSIGNED), &Value::int(2));
-        assert_eq!(less.and_then(|value| value.as_integer()), Some(4_294_967_295));
-        let half = binary(Operator::Divide, &Value::int(-3), &Value::int(2));
-        assert_eq!(half.and_then(|value| value.as_integer()), Some(-1));
-        assert!(binary(Operator::Divide, &Value::int(1), &Value::int(0)).is_none());
-    }
 }

@@ -14,7 +14,7 @@ pub fn statement<'p>(at: &'p Statement, visitor: &mut dyn Visitor<'p>) {
     visitor.statement(at);
     match &at.kind {
         StatementKind::Expression(value)
-        | StatementKind::Bind(_, value)
+        | StatementKind::Bind { value, .. }
         | StatementKind::Case(Some(value))
         | StatementKind::Return(Some(value)) => expression(value, visitor),
         StatementKind::Declare(declarators) => declarators.iter().for_each(|declared| declarator(declared, visitor)),
@@ -43,7 +43,7 @@ pub fn statement<'p>(at: &'p Statement, visitor: &mut dyn Visitor<'p>) {
     }
 }
 
-fn declarator<'p>(declared: &'p Declarator, visitor: &mut dyn Visitor<'p>) {
+pub fn declarator<'p>(declared: &'p Declarator, visitor: &mut dyn Visitor<'p>) {
     visitor.declare(declared);
     match &declared.initial {
         Some(Initial::Value(value)) => expression(value, visitor),
@@ -87,19 +87,10 @@ fn parts<'p>(at: &'p Expression, visitor: &mut dyn Visitor<'p>) {
             all(&launch.configuration);
             all(&launch.arguments);
         }
-        ExpressionKind::Lambda(lambda) => statement(&lambda.body, visitor),
+        ExpressionKind::Lambda(lambda) => {
+            lambda.captures.iter().for_each(|capture| expression(&capture.value, visitor));
+            statement(&lambda.body, visitor);
+        }
         _ => {}
-    }
-}
-
-/// The variable at the bottom of `a.b[i]`, `*a`, `&a`.
-pub fn root(at: &Expression) -> Option<&super::tree::Name> {
-    match &at.kind {
-        ExpressionKind::Name(name) => Some(name),
-        ExpressionKind::Unary('*' | '&', part)
-        | ExpressionKind::Member(part, _)
-        | ExpressionKind::Index(part, _)
-        | ExpressionKind::Cast(_, part) => root(part),
-        _ => None,
     }
 }

@@ -1,0 +1,466 @@
+//! Places: where values are kept, and where pointers and references lead.
+//!
+//! A pointer stands for what it points to wherever a value is read, so `p->x`, `(*p).x` and `p.x` are one thing. Only
+//! an assignment to the pointer itself tells them apart.
+
+use std::sync::Arc;
+
+use super::interpreter::Interpreter;
+use super::objects::to_dim3;
+use super::tree::{Expression, ExpressionKind, Name};
+use super::types::{Base, Type};
+use super::value::{Data, Identity, Value};
+
+/// A variable, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub root: Root,
+    pub path: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// A variable of a call that may have ended since.
+    Slot { frame: u64, scope: usize, index: usize, name_at: usize },
+    /// A variable outside functions, by its name's token.
+    Global(usize),
+    /// What `new` made, and objects without a name.
+    Heap(usize),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    Member(Arc<str>),
+    Item(usize),
+}
+
+/// What an expression was found to be.
+#[derive(Clone)]
+pub enum Found {
+    At(Arc<Place>),
+    /// Some part of what is kept there, but there is no telling which; and its value, which is unknown.
+    Within(Arc<Place>, Value),
+    Value(Value),
+}
+
+/// Pointers to pointers that are followed.
+const POINTERS: u32 = 8;
+
+impl Place {
+    pub fn of(root: Root) -> Arc<Self> {
+        Arc::new(Self { root, path: Vec::new() })
+    }
+
+    pub fn with(&self, part: Part) -> Arc<Self> {
+        let path = self.path.iter().cloned().chain([part]).collect();
+        Arc::new(Self { root: self.root.clone(), path })
+    }
+
+    pub fn member(&self, name: &Arc<str>) -> Arc<Self> {
+        self.with(Part::Member(name.clone()))
+    }
+
+    fn around(&self) -> Option<Arc<Self>> {
+        let (_, around) = self.path.split_last()?;
+        Some(Arc::new(Self { root: self.root.clone(), path: around.to_vec() }))
+    }
+
+    /// The array around an item, which a pointer to the item reaches as well; otherwise the place itself.
+    pub fn reach(self: &Arc<Self>) -> Arc<Self> {
+        match self.path.last() {
+            Some(Part::Item(_)) => self.around().unwrap_or_else(|| self.clone()),
+            _ => self.clone(),
+        }
+    }
+}
+
+impl Found {
+    pub fn place(&self) -> Option<Arc<Place>> {
+        match self {
+            Self::At(place) | Self::Within(place, _) => Some(place.clone()),
+            Self::Value(value) => value.place.clone(),
+        }
+    }
+}
+
+impl Interpreter<'_> {
+    /// What is kept at a place: pointers are not followed.
+    pub fn at(&mut self, place: &Place) -> Option<&mut Value> {
+        let mut value = match &place.root {
+            Root::Slot { frame, scope, index, name_at } => {
+                let frame = self.frames.iter_mut().rev().find(|open| open.id == *frame)?;
+                let slot = frame.scopes.get_mut(*scope)?.get_mut(*index)?;
+                Some(&mut slot.value).filter(|_| slot.name_at == *name_at)?
+            }
+            Root::Global(name_at) => &mut self.globals.get_mut(name_at)?.1,
+            Root::Heap(index) => self.heap.get_mut(*index)?,
+        };
+        for part in &place.path {
+            value = match part {
+                Part::Member(name) => value.member_mut(name)?,
+                Part::Item(index) => value.item_mut(*index)?,
+            };
+        }
+        Some(value)
+    }
+
+    /// As [`Interpreter::at`], to look at.
+    pub fn kept(&self, place: &Place) -> Option<&Value> {
+        let mut value = match &place.root {
+            Root::Slot { frame, scope, index, name_at } => {
+                let frame = self.frames.iter().rev().find(|open| open.id == *frame)?;
+                let slot = frame.scopes.get(*scope)?.get(*index)?;
+                Some(&slot.value).filter(|_| slot.name_at == *name_at)?
+            }
+            Root::Global(name_at) => &self.globals.get(name_at)?.1,
+            Root::Heap(index) => self.heap.get(*index)?,
+        };
+        for part in &place.path {
+            value = match (part, &value.data) {
+                (Part::Member(name), Data::Object { .. }) => value.member(name)?,
+                (Part::Item(index), Data::List(items)) => &items.get(*index)?.1,
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
+    /// Where a pointer or reference leads at last; any other place is itself.
+    pub fn pointee(&mut self, place: &Arc<Place>) -> Arc<Place> {
+        let mut place = place.clone();
+        for _ in 0..POINTERS {
+            match self.at(&place).map(|value| &value.data) {
+                Some(Data::Pointer(target, _)) => place = target.clone(),
+                _ => break,
+            }
+        }
+        place
+    }
+
+    /// What the name of a place is known by, and its declared type.
+    pub fn declared_at(&mut self, place: &Place) -> Option<(Identity, Type)> {
+        match (place.path.split_last(), &place.root) {
+            (None, Root::Slot { frame, scope, index, name_at }) => {
+                let frame = self.frames.iter().rev().find(|open| open.id == *frame)?;
+                let slot = frame.scopes.get(*scope)?.get(*index)?;
+                Some((Identity::Token(*name_at), slot.kind.clone()))
+            }
+            (None, Root::Global(name_at)) => {
+                let kind = self.globals.get(name_at)?.0.clone();
+                Some((Identity::Token(*name_at), kind))
+            }
+            (Some((Part::Member(member), around)), root) => {
+                let object = Place { root: root.clone(), path: around.to_vec() };
+                let Data::Object { name, .. } = &self.at(&object)?.data else { return None };
+                let name = name.clone();
+                let declared = self.declared_member(&name, member)?;
+                Some((Identity::Token(declared.name_at), declared.kind.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value at a place, n where its name stands for n, pointers followed.
+    pub fn load(&mut self, place: &Arc<Place>, expression: &Expression) -> Value {
+        self.loaded(place, 0).unwrap_or_else(|| self.unknown(expression, "is not known from the text"))
+    }
+
+    pub fn loaded(&mut self, place: &Arc<Place>, depth: u32) -> Option<Value> {
+        let declared = self.declared_at(place);
+        if let Some((identity, kind)) = &declared
+            && let Some(n) = self.stands_for_n(identity, kind)
+        {
+            return Some(Value { place: Some(place.clone()), ..n.from_name(identity.clone()) });
+        }
+        let value = self.at(place)?.clone();
+        let value = match &value.data {
+            Data::Pointer(..) if depth >= POINTERS => return None,
+            Data::Pointer(target, reference) => {
+                Value { address: !reference, ..self.loaded(&target.clone(), depth + 1)? }
+            }
+            _ => Value { place: Some(place.clone()), address: false, ..value },
+        };
+        Some(match declared {
+            Some((identity, _)) => value.from_name(identity),
+            None => value,
+        })
+    }
+
+    /// What a value that is kept inside another one stands for: what a pointer leads to, or itself.
+    pub fn followed(&mut self, value: Value) -> Option<Value> {
+        match &value.data {
+            Data::Pointer(target, reference) => Some(Value { address: !reference, ..self.loaded(&target.clone(), 1)? }),
+            _ => Some(value),
+        }
+    }
+
+    pub fn value_of(&mut self, found: Found, expression: &Expression) -> Value {
+        let value = match found {
+            Found::At(place) => self.load(&place, expression),
+            Found::Within(_, value) | Found::Value(value) => value,
+        };
+        self.spend(value.weight() / 4);
+        value
+    }
+
+    /// A place for an object: its own, or a new one.
+    pub fn placed(&mut self, value: Value) -> Arc<Place> {
+        match value.place.clone() {
+            Some(place) => self.pointee(&place),
+            None => {
+                self.spend(1 + value.weight() / 4);
+                self.heap.push(value.copied());
+                Place::of(Root::Heap(self.heap.len() - 1))
+            }
+        }
+    }
+
+    /// The same value as the address of the place it is kept in.
+    pub fn address_of(&mut self, value: Value) -> Value {
+        let place = self.placed(value.clone());
+        Value { place: Some(place), address: true, ..value }
+    }
+
+    /// The value as a variable of that type keeps it: pointers and references keep the place.
+    pub fn held(&mut self, value: Value, kind: &Type) -> Value {
+        let is_pointer = !kind.pointers.is_empty();
+        let leads = value.address || matches!(value.data, Data::Object { .. } | Data::List(_));
+        match value.place.clone() {
+            Some(place) if kind.reference && !is_pointer || is_pointer && leads => {
+                Value { data: Data::Pointer(place, !is_pointer), place: None, address: false, ..value }
+            }
+            Some(_) if value.address => value.copied(),
+            _ => self.coerced(value, kind).copied(),
+        }
+    }
+
+    /// Assigns to what was found, converting to the type of the place.
+    pub fn store(&mut self, found: &Found, value: Value, expression: &Expression) {
+        match found {
+            Found::At(place) => self.write(place, value, 0),
+            Found::Within(place, _) => self.forget_at(&place.clone(), expression, "is not known from the text"),
+            Found::Value(Value { place: Some(place), .. }) => self.write(&place.clone(), value, 0),
+            Found::Value(_) => {}
+        }
+    }
+
+    fn write(&mut self, place: &Arc<Place>, value: Value, depth: u32) {
+        let kind = self.declared_at(place).map(|(_, kind)| self.resolved(&kind));
+        let pointer = match self.at(place).map(|kept| &kept.data) {
+            Some(Data::Pointer(target, reference)) => Some((target.clone(), *reference)),
+            _ => None,
+        };
+        if let Some((target, reference)) = pointer {
+            let is_pointer = kind.as_ref().is_some_and(|kind| !kind.pointers.is_empty());
+            if (reference || !value.address && !is_pointer) && depth < POINTERS {
+                return self.write(&target, value, depth + 1);
+            }
+        }
+        let value = match &kind {
+            Some(kind) => self.held(value, kind),
+            None => value.copied(),
+        };
+        let Some(kept) = self.at(place) else { return };
+        *kept = match &kept.data {
+            Data::Integer { bits, signed, .. } => {
+                value.converted(&Type::of(Base::Integer { bits: *bits, signed: *signed, spelling: "" }))
+            }
+            Data::Object { name, .. } if &**name == "dim3" => to_dim3(value),
+            _ => value,
+        };
+    }
+
+    /// What an expression names, each part of it evaluated once.
+    pub fn find(&mut self, expression: &Expression) -> Found {
+        match &expression.kind {
+            ExpressionKind::Name(_)
+            | ExpressionKind::Member(..)
+            | ExpressionKind::Index(..)
+            | ExpressionKind::Unary('*' | '&', _)
+                if self.enter_node() =>
+            {
+                let found = self.find_part(expression);
+                self.nesting -= 1;
+                found
+            }
+            _ => Found::Value(self.evaluate(expression)),
+        }
+    }
+
+    /// As [`Interpreter::find`], for names, members, items, `*` and `&`.
+    pub fn find_part(&mut self, expression: &Expression) -> Found {
+        match &expression.kind {
+            ExpressionKind::Name(name) => self.find_name(name, expression),
+            ExpressionKind::Member(object, member) => {
+                let object = self.find(object);
+                self.find_member(object, &member.path, expression)
+            }
+            ExpressionKind::Index(array, index) => {
+                let array = self.find(array);
+                let index = self.evaluate(index);
+                self.find_item(array, &index, expression)
+            }
+            ExpressionKind::Unary('*', inner) => {
+                let inner = self.find(inner);
+                self.find_pointee(inner)
+            }
+            ExpressionKind::Unary(_, inner) => {
+                let inner_found = self.find(inner);
+                Found::Value(self.address(inner_found, inner))
+            }
+            _ => Found::Value(self.unknown(expression, "has no value that the text gives")),
+        }
+    }
+
+    fn find_member(&mut self, object: Found, member: &Arc<str>, whole: &Expression) -> Found {
+        let Some(place) = object.place() else {
+            let Found::Value(object) = object else { return object };
+            return Found::Value(self.member_of(&object, member, whole));
+        };
+        if let Found::Within(..) = object {
+            return object;
+        }
+        let place = self.pointee(&place);
+        let (has_member, is_list) = match self.at(&place) {
+            Some(kept) => (kept.member(member).is_some(), matches!(kept.data, Data::List(_))),
+            None => (false, false),
+        };
+        if has_member {
+            return Found::At(place.member(member));
+        }
+        let object = self.load(&place, whole);
+        let value = self.member_of(&object, member, whole);
+        if is_list { Found::Within(place, value) } else { Found::Value(value) }
+    }
+
+    fn find_item(&mut self, array: Found, index: &Value, whole: &Expression) -> Found {
+        let unknown = |this: &mut Self| match index.as_unknown() {
+            Some(unknown) => Data::Unknown(unknown.clone()).into(),
+            None => this.unknown(whole, "has no value that the text gives"),
+        };
+        let index = index.as_integer().and_then(|index| usize::try_from(index).ok());
+        let Some(place) = array.place() else {
+            let Found::Value(array) = array else { return array };
+            let unknown = unknown(self);
+            return Found::Value(self.item_of(&array, index, unknown, whole));
+        };
+        if let Found::Within(..) = array {
+            return array;
+        }
+        let place = self.pointee(&place);
+        match (self.at(&place).map(|kept| &kept.data), index) {
+            (Some(Data::List(items)), Some(index)) if index < items.len() => Found::At(place.with(Part::Item(index))),
+            (Some(Data::Unknown(why)), _) => Found::Value(Data::Unknown(why.clone()).into()),
+            (Some(Data::List(_)), _) | (Some(_), None | Some(1..)) => {
+                let value = unknown(self);
+                Found::Within(place.reach(), value)
+            }
+            (Some(_), Some(0)) => Found::At(place),
+            (None, _) => Found::Value(unknown(self)),
+        }
+    }
+
+    fn item_of(&mut self, array: &Value, index: Option<usize>, unknown: Value, whole: &Expression) -> Value {
+        match (&array.data, index) {
+            (Data::Unknown(why), _) => Data::Unknown(why.clone()).into(),
+            (Data::List(items), Some(index)) => match items.get(index) {
+                Some(item) => self.followed(item.1.clone()).unwrap_or(unknown),
+                None => self.unknown(whole, "has no value that the text gives"),
+            },
+            _ => unknown,
+        }
+    }
+
+    /// `*inner`.
+    fn find_pointee(&mut self, inner: Found) -> Found {
+        let Some(place) = inner.place() else { return inner };
+        if let Found::Within(..) = inner {
+            return inner;
+        }
+        let place = self.pointee(&place);
+        match self.at(&place).map(|kept| &kept.data) {
+            Some(Data::List(items)) if !items.is_empty() => Found::At(place.with(Part::Item(0))),
+            _ => Found::At(place),
+        }
+    }
+
+    /// `&inner`.
+    fn address(&mut self, inner: Found, expression: &Expression) -> Value {
+        if let Found::Within(place, value) = inner {
+            self.forget_at(&place, expression, "is not known from the text");
+            return value;
+        }
+        let Some(mut place) = inner.place() else {
+            let value = self.value_of(inner, expression);
+            // Of what has no place, only `new` and its like are written so.
+            return if matches!(value.data, Data::Object { .. }) { self.address_of(value) } else { value };
+        };
+        if let Some(Data::Pointer(target, true)) = self.at(&place).map(|kept| &kept.data) {
+            place = target.clone();
+        }
+        let value = self.load(&place, expression);
+        Value { place: Some(place), address: true, ..value }
+    }
+
+    pub fn find_name(&mut self, name: &Name, expression: &Expression) -> Found {
+        if let Some(value) = self.read_macro(name, expression) {
+            return Found::Value(value);
+        }
+        let plain = !name.path.contains("::");
+        if plain && let Some(place) = self.slot_place(&name.path) {
+            return Found::At(place);
+        }
+        if let Some(this) = self.this().filter(|_| plain) {
+            if &*name.path == "this" {
+                let value = self.load(&this, expression);
+                return Found::Value(Value { place: Some(this), address: true, ..value });
+            }
+            if self.at(&this).is_some_and(|object| object.member(&name.path).is_some()) {
+                return Found::At(this.member(&name.path));
+            }
+        }
+        match self.read_of_struct(name, expression) {
+            Some(value) => Found::Value(value),
+            None => self.find_global(name, expression),
+        }
+    }
+
+    fn find_global(&mut self, name: &Name, expression: &Expression) -> Found {
+        if let Some(variable) = self.global_variable(&name.path) {
+            let value = self.read_global(variable, expression);
+            let at = variable.declarator.name_at;
+            return match self.globals.contains_key(&at) {
+                true => Found::At(Place::of(Root::Global(at))),
+                false => Found::Value(value),
+            };
+        }
+        if let Some(value) = self.function_value(name) {
+            return Found::Value(value);
+        }
+        let known = super::interpreter::well_known(name.last());
+        Found::Value(known.unwrap_or_else(|| self.unknown(expression, "is not declared in heat.cu")))
+    }
+
+    /// The place of a variable that is in scope here.
+    pub fn slot_place(&self, name: &str) -> Option<Arc<Place>> {
+        let mut frame = self.frames.last()?;
+        let mut open = frame.scopes.len();
+        for _ in 0..self.frames.len() {
+            for (scope, slots) in frame.scopes.iter().enumerate().take(open).rev() {
+                if let Some(index) = slots.iter().rposition(|slot| &*slot.name == name) {
+                    let name_at = slots.get(index)?.name_at;
+                    return Some(Place::of(Root::Slot { frame: frame.id, scope, index, name_at }));
+                }
+            }
+            let home = frame.home?;
+            frame = self.frames.iter().find(|other| other.id == home.frame)?;
+            open = home.scopes;
+        }
+        None
+    }
+
+    /// The object that the frame's function was called on.
+    pub fn this(&self) -> Option<Arc<Place>> {
+        self.frames.last()?.this.clone()
+    }
+}
