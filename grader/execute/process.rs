@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 
 use super::wire;
 
+/// Bytes that a pipe holds: the most that an ordinary user gets.
+const PIPE: usize = 1 << 20;
 /// Most bytes kept of what a kernel prints.
 const MOST_OUTPUT: usize = 64 * 1024;
 /// How long output that is on its way is waited for.
@@ -56,6 +58,10 @@ impl<Reply: DeserializeOwned + Send + 'static> WorkerProcess<Reply> {
             child.stdout.take().ok_or_else(missing)?,
             child.stderr.take().ok_or_else(missing)?,
         );
+        for pipe in [stdin.as_fd(), stdout.as_fd()] {
+            // A grid goes through in a sixteenth of the turns; where the system refuses, it goes through all the same.
+            let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+        }
         let output_pipe = stderr.as_fd().try_clone_to_owned().context("cannot keep the worker's output")?;
         let (sender, events) = crossbeam_channel::bounded(4);
         let output = Arc::new(Mutex::new(Vec::new()));

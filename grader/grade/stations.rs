@@ -76,7 +76,11 @@ impl Stations for Machine<'_> {
         let found_arch = gpu.as_ref().and_then(|gpu| gpu.as_ref().ok()).map(|gpu| gpu.arch);
         let arch = self.order.arch.or(found_arch).unwrap_or(nvcc::LESSON_ARCH);
         let call = kernel.filter(|_| found_arch.is_some()).map(|kernel| kernel.call.as_str());
-        let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, call, arch)?;
+        let build = std::thread::scope(|scope| {
+            // Kept by the workshop; what goes wrong with it is told when it is asked for.
+            call.map(|_| scope.spawn(|| self.workshop.gpu_reference(toolkit, gxx, arch)));
+            nvcc::check_as_cuda(toolkit, gxx, &source.text, call, arch)
+        })?;
         let warnings = build.warnings.shown.iter().map(diagnostic);
         let builds = match &build.outcome {
             Outcome::Compiled(cuda) if call.is_some() => gpu::finish(toolkit, cuda)?,

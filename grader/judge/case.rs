@@ -85,11 +85,11 @@ impl<'a> Case<'a> {
     pub fn next(&self) -> Option<Request> {
         match &self.step {
             Step::Submission => Some(self.submission(self.outcome.planned.kind == Kind::Thousand)),
-            Step::Again => Some(self.submission(true)),
-            Step::Reference => {
-                let launches: Vec<u32> = self.kept.iter().map(|(launch, _)| *launch).collect();
-                Some(self.reference(&self.trial.initial, &launches))
+            Step::Again => {
+                let trial = Trial { keep: vec![self.trial.launches], ..self.trial.clone() };
+                Some(Request { trial, ..self.submission(true) })
             }
+            Step::Reference => Some(self.reference(&self.trial.initial, &self.compared())),
             Step::Spot(at) => {
                 self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1]))
             }
@@ -170,12 +170,14 @@ impl<'a> Case<'a> {
 
     /// Compares a second run with the first, bit by bit.
     fn fold_again(&mut self, seen: Observation) -> anyhow::Result<Step> {
-        ensure!(seen.fault.is_some() || seen.grids.len() == self.kept.len(), "the engine kept other grids than before");
         self.outcome.wall_seconds += seen.wall_seconds;
-        let pairs = self.kept.iter().zip(&seen.grids);
-        self.outcome.runs_differ = pairs
-            .filter(|((_, first), (_, second))| first.n() == second.n())
-            .find_map(|((launch, first), (_, second))| RunsDiffer::between(*launch, first, second));
+        if seen.fault.is_none() {
+            let launch = self.trial.launches;
+            let first = self.kept_grid(launch).context("the last grid was not kept")?;
+            let second = seen.grid_after(launch).filter(|second| second.n() == first.n());
+            let second = second.context("the engine kept other grids than before")?;
+            self.outcome.runs_differ = RunsDiffer::between(launch, first, second);
+        }
         self.outcome.fault = seen.fault;
         Ok(Step::Reference)
     }
@@ -187,9 +189,10 @@ impl<'a> Case<'a> {
 
     fn fold_reference(&mut self, seen: &Observation) -> anyhow::Result<Step> {
         let mut bracket = Bracket::new(self.trial.initial.clone());
-        for (launch, grid) in &self.kept {
+        for launch in &self.compared() {
+            let grid = self.kept_grid(*launch).context("a kept grid is missing")?.clone();
             let expected = self.reference_grid(seen, *launch)?;
-            let difference = self.compare(expected, grid, *launch)?;
+            let difference = self.compare(expected, &grid, *launch)?;
             self.outcome.note(*launch, &difference);
             match difference.first() {
                 Some(cell) if bracket.wrong.is_none() => bracket.set_wrong(*launch, cell, grid.clone()),
@@ -204,6 +207,16 @@ impl<'a> Case<'a> {
             return Ok(self.without_shortcuts());
         }
         Ok(self.place(bracket))
+    }
+
+    /// After which launches a kept grid is compared with the reference's from the start: all of them but spots, which the
+    /// reference is led to from the grid before.
+    fn compared(&self) -> Vec<u32> {
+        let spots = &self.outcome.planned.spots;
+        let for_a_spot = |launch: u32| spots.contains(&launch) || spots.contains(&(launch + 1));
+        let last = self.kept.last().map(|(launch, _)| *launch);
+        let kept = self.kept.iter().map(|(launch, _)| *launch);
+        kept.filter(|launch| Some(*launch) == last || !for_a_spot(*launch)).collect()
     }
 
     /// The next spot whose two grids were kept.
