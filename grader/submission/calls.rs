@@ -47,7 +47,7 @@ impl Interpreter<'_> {
         if let Some(place) = self.slot_place(&name.path) {
             return self.call_value(Found::At(place), callee, arguments, whole);
         }
-        if let Some(index) = self.own_method(name, arguments.len()) {
+        if let Some(index) = self.own_method(name, arguments) {
             let entry = Entry { template: name.arguments.as_deref(), this: self.this(), ..Entry::with(arguments) };
             return self.call_function(index, entry, whole);
         }
@@ -98,17 +98,17 @@ impl Interpreter<'_> {
         let place = self.pointee(&found.place()?);
         let Data::Object { name, .. } = &self.at(&place)?.data else { return None };
         let name = name.clone();
-        let index = self.method(&name, operator, arguments.len())?;
+        let index = self.method_for(&name, operator, arguments)?;
         let entry = Entry { this: Some(place), ..Entry::with(arguments) };
         Some(self.call_function(index, entry, whole))
     }
 
     /// The method of the frame's object that a plain name means.
-    fn own_method(&mut self, name: &Name, count: usize) -> Option<usize> {
+    fn own_method(&mut self, name: &Name, arguments: &[Expression]) -> Option<usize> {
         let place = self.this().filter(|_| !name.path.contains("::"))?;
         let Data::Object { name: owner, .. } = &self.at(&place)?.data else { return None };
         let owner = owner.clone();
-        self.method(&owner, &name.path, count)
+        self.method_for(&owner, &name.path, arguments)
     }
 
     /// The object of the frame, if the function is a member of its struct or of a base.
@@ -143,25 +143,77 @@ impl Interpreter<'_> {
     fn callee(&mut self, path: &str, arguments: &[Expression]) -> Option<usize> {
         let program = self.program;
         let fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global);
-        fitting.into_iter().find(|(_, function)| takes(function, arguments.len())).map(|found| found.0)
+        let fitting: Vec<usize> = fitting.filter(|(_, f)| takes(f, arguments.len())).map(|found| found.0).collect();
+        self.overload(&fitting, arguments)
+    }
+
+    /// Of functions that take as many arguments, the first that takes such ones as far as can be seen.
+    pub fn overload(&self, fitting: &[usize], arguments: &[Expression]) -> Option<usize> {
+        let takes_them = |index: &&usize| {
+            let parameters = self.program.functions.get(**index).and_then(|f| f.parameters.as_deref());
+            let mut pairs = parameters.unwrap_or_default().iter().zip(arguments);
+            pairs.all(|(parameter, argument)| self.may_take(&parameter.kind, argument))
+        };
+        fitting.iter().find(takes_them).or(fitting.first()).copied()
+    }
+
+    /// Whether a parameter's type can take an argument: numbers and objects are told apart.
+    fn may_take(&self, kind: &Type, argument: &Expression) -> bool {
+        let named = match &kind.base {
+            Base::Named(name) => name.rsplit("::").next(),
+            _ => None,
+        };
+        let is_struct =
+            named.is_some_and(|name| matches!(name, "dim3" | "uint3") || self.program.structs.contains_key(name));
+        let object = |name: &str| match named {
+            Some(named) if is_struct => named == name || self.descends(name, named, 0),
+            // A template parameter or another type that is not known.
+            Some(_) => true,
+            None => kind.base == Base::Auto,
+        };
+        match &argument.kind {
+            ExpressionKind::Number(_) => !is_struct || named == Some("dim3"),
+            ExpressionKind::Text => named.is_some() || !kind.pointers.is_empty(),
+            ExpressionKind::Construct(made, _) => match &made.base {
+                Base::Named(name) => object(name.rsplit("::").next().unwrap_or_default()),
+                _ => !is_struct || named == Some("dim3"),
+            },
+            ExpressionKind::Name(name) => {
+                let kept = self.slot_place(&name.path).and_then(|place| self.kept(&place));
+                match kept.map(|kept| &kept.data) {
+                    Some(Data::Object { name, .. }) => object(name),
+                    Some(Data::Integer { .. } | Data::Float { .. }) => !is_struct || named == Some("dim3"),
+                    _ => true,
+                }
+            }
+            _ => true,
+        }
     }
 
     /// The method of a struct, or of the bases it names, that takes so many arguments.
     pub fn method(&self, owner: &Arc<str>, method: &str, count: usize) -> Option<usize> {
-        self.method_of(owner, method, count, 0)
+        self.methods(owner, method, count, 0).first().copied()
     }
 
-    fn method_of(&self, owner: &str, method: &str, count: usize, depth: u32) -> Option<usize> {
+    /// The same for these arguments.
+    pub fn method_for(&self, owner: &Arc<str>, method: &str, arguments: &[Expression]) -> Option<usize> {
+        self.overload(&self.methods(owner, method, arguments.len(), 0), arguments)
+    }
+
+    fn methods(&self, owner: &str, method: &str, count: usize, depth: u32) -> Vec<usize> {
         let program = self.program;
         let of_owner = |function: &Function| {
             &*function.name == method && function.owner.as_deref() == Some(owner) && function.body.is_some()
         };
-        let own = program.functions.iter().position(|function| of_owner(function) && takes(function, count));
+        let all = program.functions.iter().enumerate();
+        let own: Vec<usize> = all.filter(|(_, f)| of_owner(f) && takes(f, count)).map(|found| found.0).collect();
+        if !own.is_empty() || depth >= 8 {
+            return own;
+        }
         let bases = program.structs.get(owner).map(|found| found.bases.as_slice()).unwrap_or_default();
-        own.or_else(|| {
-            let mut names = bases.iter().take(8).filter_map(base_name);
-            names.find_map(|base| if depth < 8 { self.method_of(base, method, count, depth + 1) } else { None })
-        })
+        let of_bases = bases.iter().take(8).filter_map(base_name);
+        let of_bases = of_bases.map(|base| self.methods(base, method, count, depth + 1));
+        of_bases.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 
     /// Whether a struct is another one, or has it among its bases.
@@ -181,7 +233,7 @@ impl Interpreter<'_> {
         let found = self.find(object);
         let this = self.value_of(found.clone(), object);
         if let Data::Object { name, .. } = &this.data
-            && let Some(index) = self.method(name, member.last(), arguments.len())
+            && let Some(index) = self.method_for(name, member.last(), arguments)
         {
             let this = Some(self.placed(this));
             let entry = Entry { template: member.arguments.as_deref(), this, ..Entry::with(arguments) };

@@ -248,6 +248,10 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
         };
         let functions: Vec<usize> =
             self.program.functions_named(path).filter(|(_, f)| f.body.is_some()).map(|found| found.0).take(8).collect();
+        if !functions.is_empty() {
+            // What is done with addresses shows in the functions.
+            self.left_alone.extend(arguments.iter().filter(|argument| is_address(argument)).map(|a| a.at.clone()));
+        }
         for index in &functions {
             self.called(*index, object, arguments);
         }
@@ -371,7 +375,8 @@ impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
             },
             ExpressionKind::Step { place, .. } => self.touch(place, &[], true),
             ExpressionKind::Unary('&', place) => {
-                let left_alone = self.left_alone.iter().any(|range| range.contains(&expression.at.start));
+                let left_alone =
+                    self.left_alone.iter().rev().take(64).any(|range| range.contains(&expression.at.start));
                 if !left_alone {
                     self.touch(place, &[], false);
                 }
@@ -445,6 +450,10 @@ pub fn roots_of(place: &Expression, roots: &mut Vec<(Arc<str>, Vec<Arc<str>>)>) 
         ExpressionKind::Construct(_, arguments) => arguments.iter().for_each(|argument| roots_of(argument, roots)),
         _ => {}
     }
+}
+
+fn is_address(argument: &Expression) -> bool {
+    matches!(argument.kind, ExpressionKind::Unary('&', _))
 }
 
 /// Whether a place is made of names and members only.

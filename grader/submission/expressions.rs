@@ -126,6 +126,7 @@ impl Parser<'_> {
         let items = match kind.is_some() {
             true if self.is("(") => self.arguments(),
             true if self.is("{") => self.braces().map(|braces| vec![braces]),
+            true if !self.is("[") => Some(Vec::new()),
             _ => None,
         };
         match kind.zip(items) {
@@ -400,6 +401,15 @@ impl Parser<'_> {
                     true => self.node(begin, ExpressionKind::Unary('&', Box::new(value))),
                     false => value,
                 };
+                captures.push(Capture { name, name_at, value });
+            } else if !reference
+                && self.token().is_some_and(|token| token.is_identifier() && !token.is("this"))
+                && (self.next_is(",") || self.at + 1 == self.end)
+                && let (name_at, Some(name)) = (self.at, self.identifier())
+            {
+                // A copy under the same name.
+                let copied = Name { path: name.clone(), arguments: None, scope: None };
+                let value = self.node(name_at, ExpressionKind::Name(copied));
                 captures.push(Capture { name, name_at, value });
             }
             while self.at < self.end && !self.take(",") {

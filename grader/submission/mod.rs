@@ -46,6 +46,8 @@ mod walk;
 #[cfg(test)]
 mod fixture_tests;
 #[cfg(test)]
+mod follow_tests;
+#[cfg(test)]
 mod launch_tests;
 #[cfg(test)]
 mod robustness_tests;

@@ -297,11 +297,19 @@ impl Interpreter<'_> {
             }
             ExpressionKind::Index(array, index) => {
                 let array = self.find(array);
+                if let Some(value) = self.call_operator("operator[]", &array, std::slice::from_ref(index), expression) {
+                    return Found::Value(value);
+                }
                 let index = self.evaluate(index);
                 self.find_item(array, &index, expression)
             }
             ExpressionKind::Unary('*', inner) => {
                 let inner = self.find(inner);
+                // A pointer to an object leads there; an object may say what it leads to.
+                let is_pointer = matches!(&inner, Found::Value(value) if value.address) || self.is_pointer(&inner);
+                if !is_pointer && let Some(value) = self.call_operator("operator*", &inner, &[], expression) {
+                    return Found::Value(value);
+                }
                 self.find_pointee(inner)
             }
             ExpressionKind::Unary(_, inner) => {
@@ -321,8 +329,8 @@ impl Interpreter<'_> {
             return object;
         }
         let place = self.pointee(&place);
-        let (has_member, is_list) = match self.at(&place) {
-            Some(kept) => (kept.member(member).is_some(), matches!(kept.data, Data::List(_))),
+        let (has_member, is_made_of_parts) = match self.at(&place) {
+            Some(kept) => (kept.member(member).is_some(), matches!(kept.data, Data::List(_) | Data::Object { .. })),
             None => (false, false),
         };
         if has_member {
@@ -330,7 +338,7 @@ impl Interpreter<'_> {
         }
         let object = self.load(&place, whole);
         let value = self.member_of(&object, member, whole);
-        if is_list { Found::Within(place, value) } else { Found::Value(value) }
+        if is_made_of_parts { Found::Within(place, value) } else { Found::Value(value) }
     }
 
     fn find_item(&mut self, array: Found, index: &Value, whole: &Expression) -> Found {
@@ -369,6 +377,11 @@ impl Interpreter<'_> {
             },
             _ => unknown,
         }
+    }
+
+    fn is_pointer(&self, found: &Found) -> bool {
+        let kept = found.place().and_then(|place| self.kept(&place).map(|kept| kept.data.clone()));
+        matches!(kept, Some(Data::Pointer(_, false)))
     }
 
     /// `*inner`.
