@@ -6,6 +6,7 @@
 pub mod diagnostics;
 pub mod fetch;
 pub mod host;
+mod host_only;
 pub mod landlock;
 pub mod nvcc;
 mod output;
