@@ -22,6 +22,7 @@ pub mod interpreter;
 pub mod kernel;
 mod lambdas;
 pub mod launch;
+mod lex_literals;
 pub mod lexer;
 mod library;
 pub mod macros;
