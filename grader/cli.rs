@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::compile::scratch::clean_up_when_interrupted;
+use crate::compile::scratch::{clean_up_when_interrupted, scratch};
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -81,7 +81,7 @@ struct Grade {
 #[derive(Debug, Args)]
 struct Common {
     /// Draw every initial grid from this number (a report names the one it used).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=grade::MAX_SEED))]
+    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     seed: Option<u64>,
     /// Never fetch a compiler.
     #[arg(long)]
@@ -137,11 +137,23 @@ struct Selftest {
     offline: bool,
 }
 
+/// A whole number that JSON can hold.
+fn seed(typed: &str) -> Result<u64, String> {
+    let number = typed.parse().ok().filter(|seed| *seed <= grade::MAX_SEED);
+    number.ok_or_else(|| format!("a seed is a whole number from 0 to {}", grade::MAX_SEED))
+}
+
+/// The oldest architecture that a CUDA toolkit of today can still be asked for.
+const OLDEST_ARCH: u32 = 50;
+
 /// `sm_75` or `75`.
 fn arch(typed: &str) -> Result<u32, String> {
     let digits = typed.strip_prefix("sm_").unwrap_or(typed);
-    let number = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
-    number.ok_or_else(|| "an architecture is written sm_75".to_owned())
+    match digits.parse() {
+        Ok(arch) if (OLDEST_ARCH..1000).contains(&arch) => Ok(arch),
+        Ok(0..OLDEST_ARCH) => Err(format!("sm_{OLDEST_ARCH} is the oldest that is known; the lesson's is sm_75")),
+        _ => Err("an architecture is written sm_75".to_owned()),
+    }
 }
 
 /// Runs the command line of this process.
@@ -210,16 +222,25 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
 
 /// Grades, and delivers a report whatever happens.
 fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCode {
-    if let Err(reason) = usable(&order.path, target.as_ref()) {
+    if let Some(Err(reason)) = target.as_ref().map(Target::check) {
+        // There is no place for a report, so this sentence is all.
+        return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), None);
+    }
+    if let Err(reason) = usable(&order.path) {
         return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
     }
-    let graded = outbox::guarded(|| grade::grade(order, &Exercise::shipped()?, workshop))
+    let work = || {
+        // Without a place to work in, one sentence is better than a report of what that spoils.
+        drop(scratch()?);
+        grade::grade(order, &Exercise::shipped()?, workshop)
+    };
+    let graded = outbox::guarded(work)
         .unwrap_or_else(|error| Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded)));
     deliver(&graded, target.as_ref())
 }
 
 /// What can be told about the command line before anything is graded.
-fn usable(path: &Path, target: Option<&Target>) -> Result<(), String> {
+fn usable(path: &Path) -> Result<(), String> {
     if let Err(error) = std::fs::symlink_metadata(path)
         && error.kind() != std::io::ErrorKind::PermissionDenied
     {
@@ -231,7 +252,7 @@ fn usable(path: &Path, target: Option<&Target>) -> Result<(), String> {
             format!("{shown} cannot be looked at: {error}")
         });
     }
-    target.map_or(Ok(()), Target::check)
+    Ok(())
 }
 
 /// Puts the text and the JSON where they belong. A report that cannot be written is a grade that did not happen.
@@ -292,6 +313,14 @@ mod tests {
     fn an_architecture_is_a_number_with_or_without_its_prefix() {
         assert_eq!((arch("sm_75"), arch("90")), (Ok(75), Ok(90)));
         assert!(arch("sm75").is_err() && arch("").is_err() && arch("-1").is_err());
+        assert!(arch("sm_10").is_err_and(|said| said.contains("sm_50")));
+    }
+
+    #[test]
+    fn a_seed_that_is_none_is_told_what_one_is() {
+        let parsed = Cli::try_parse_from(["heat-grader", "check", "--seed", "-1"]).map(|_| ());
+        let said = parsed.expect_err("no seed").to_string();
+        assert!(said.contains("a whole number from 0 to") && !said.contains("tip:"), "{said}");
     }
 
     #[test]

@@ -72,8 +72,12 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
         return Ok(std::fs::write(file, text)?);
     }
     let readable = std::fs::Permissions::from_mode(0o644);
-    let mut temporary =
-        tempfile::Builder::new().prefix(".heat-grader-").permissions(readable).tempfile_in(folder_of(file))?;
+    // Without the temporary file's name, which nobody has typed.
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".heat-grader-")
+        .permissions(readable)
+        .tempfile_in(folder_of(file))
+        .map_err(|error| std::io::Error::from(error.kind()))?;
     temporary.write_all(text.as_bytes())?;
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;
@@ -124,6 +128,14 @@ mod tests {
         Target::File(file.clone()).write(&Report::of_error("x", ExitCode::Ungraded)).unwrap();
         assert!(std::fs::read_to_string(&file).unwrap().contains("\"ungraded\""));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_temporary_file_is_not_named() {
+        let nowhere = Target::File("no-such-folder/r.json".into());
+        let error = nowhere.write(&Report::of_error("x", ExitCode::Ungraded)).unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.starts_with("no-such-folder/r.json: ") && !said.contains(".heat-grader-"), "{said}");
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
-use super::diagnostics::{SOURCE_NAME, pattern};
+use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
+use super::host_only;
 use super::landlock;
 use super::nvcc::{Build, Outcome, judge};
 use super::process::{Limits, Tool};
@@ -121,6 +122,9 @@ const CHECKED: [&str; 9] = [
     "-S",
 ];
 
+/// How often host code is left out before g++'s rejection counts: one missing header shows at a time.
+const LEFT_OUT: usize = 24;
+
 /// Bytes of the gap behind each static shared array in the checked build, so that one word too far is seen.
 const RED_ZONE: u32 = 128;
 
@@ -143,13 +147,40 @@ pub struct HostBuilds {
 }
 
 /// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
-/// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's.
+/// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's. Host code that g++ does
+/// not take is left out bit by bit, which costs a rejection each time.
 pub fn build(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted) -> Result<Build<HostBuilds>> {
     let first = build_with(gxx, source, call, wanted, HostCode::Kept)?;
-    match first.outcome {
-        Outcome::Rejected(_) => build_with(gxx, source, call, wanted, HostCode::Dropped),
-        _ => Ok(first),
+    let Outcome::Rejected(mut said) = first.outcome else { return Ok(first) };
+    let name = call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
+    let mut text = source.to_owned();
+    if let Some(less) = includes_only_nvcc_has(&said).and_then(|lines| host_only::without(&text, &lines, name)) {
+        text = less;
     }
+    for _ in 0..LEFT_OUT {
+        let build = build_with(gxx, &text, call, wanted, HostCode::Dropped)?;
+        let Outcome::Rejected(now) = &build.outcome else { return Ok(build) };
+        match host_only::without(&text, &lines_of(now), name) {
+            Some(less) => {
+                text = less;
+                said = now.clone();
+            }
+            None => return Ok(build),
+        }
+    }
+    Ok(Build { outcome: Outcome::Rejected(said), warnings: first.warnings, wall: first.wall })
+}
+
+/// The lines that errors are about.
+fn lines_of(said: &Diagnostics) -> Vec<u32> {
+    let errors = said.shown.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors.filter_map(|diagnostic| diagnostic.line).collect()
+}
+
+/// The lines of an `#include` that found no file.
+fn includes_only_nvcc_has(said: &Diagnostics) -> Option<Vec<u32>> {
+    let missing = said.shown.iter().any(|diagnostic| diagnostic.message.contains("No such file"));
+    missing.then(|| lines_of(said))
 }
 
 fn build_with(
@@ -195,7 +226,7 @@ fn without_product<T, U>(build: Build<T>) -> Build<U> {
     let outcome = match build.outcome {
         Outcome::Rejected(said) => Outcome::Rejected(said),
         Outcome::LimitHit { limit, sentence } => Outcome::LimitHit { limit, sentence },
-        Outcome::Compiled(_) => Outcome::Rejected(super::diagnostics::Diagnostics::default()),
+        Outcome::Compiled(_) => Outcome::Rejected(Diagnostics::default()),
     };
     Build { outcome, warnings: build.warnings, wall: build.wall }
 }

@@ -9,6 +9,7 @@ pub mod diagnostics;
 pub mod fetch;
 pub mod gpu;
 pub mod host;
+mod host_only;
 mod kernels;
 pub mod landlock;
 mod naming;

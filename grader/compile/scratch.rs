@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use tempfile::TempDir;
 
 const PREFIX: &str = "heat-grader-";
@@ -52,7 +52,15 @@ pub fn scratch() -> Result<Scratch> {
         owned.insert(folder.path().to_owned());
         Ok(Scratch { folder, _lock: lock })
     };
-    make().context("cannot make a temporary folder")
+    make().map_err(|error| unusable(&std::env::temp_dir(), error.kind()))
+}
+
+/// One sentence, without the folder's own name, which says nothing to anybody.
+fn unusable(parent: &Path, why: std::io::ErrorKind) -> anyhow::Error {
+    use std::io::ErrorKind::{NotFound, PermissionDenied};
+    let why = if matches!(why, NotFound | PermissionDenied) { String::new() } else { format!(" ({why})") };
+    let parent = parent.display();
+    anyhow!("cannot make a temporary folder in {parent}{why}; set TMPDIR to one that can be written to")
 }
 
 /// From now on an interrupt (Ctrl-C, SIGTERM, SIGHUP) deletes this process's folders and ends it.
@@ -96,6 +104,13 @@ mod tests {
         fs::write(path.join("heat.cu"), "").unwrap();
         drop(folder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_unusable_folder_is_named_and_nothing_inside_it() {
+        let said = unusable(Path::new("/proc"), std::io::ErrorKind::NotFound).to_string();
+        assert_eq!(said, "cannot make a temporary folder in /proc; set TMPDIR to one that can be written to");
+        assert!(unusable(Path::new("/tmp"), std::io::ErrorKind::StorageFull).to_string().contains("no storage"));
     }
 
     #[test]

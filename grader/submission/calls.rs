@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::effects::is_constant_member;
+use super::find::Found;
 use super::instances::type_of_object;
 use super::interpreter::{Frame, Interpreter, NESTING};
-use super::places::{Found, Place};
+use super::places::Place;
 use super::program::{Function, TemplateParameter};
 use super::sites::callee_name;
 use super::tree::{Expression, ExpressionKind, Name, Parameter, TemplateArgument};
@@ -47,7 +48,7 @@ impl Interpreter<'_> {
         if let Some(place) = self.slot_place(&name.path) {
             return self.call_value(Found::At(place), callee, arguments, whole);
         }
-        if let Some(index) = self.own_method(name, arguments.len()) {
+        if let Some(index) = self.own_method(name, arguments) {
             let entry = Entry { template: name.arguments.as_deref(), this: self.this(), ..Entry::with(arguments) };
             return self.call_function(index, entry, whole);
         }
@@ -98,17 +99,17 @@ impl Interpreter<'_> {
         let place = self.pointee(&found.place()?);
         let Data::Object { name, .. } = &self.at(&place)?.data else { return None };
         let name = name.clone();
-        let index = self.method(&name, operator, arguments.len())?;
+        let index = self.method_for(&name, operator, arguments)?;
         let entry = Entry { this: Some(place), ..Entry::with(arguments) };
         Some(self.call_function(index, entry, whole))
     }
 
     /// The method of the frame's object that a plain name means.
-    fn own_method(&mut self, name: &Name, count: usize) -> Option<usize> {
+    fn own_method(&mut self, name: &Name, arguments: &[Expression]) -> Option<usize> {
         let place = self.this().filter(|_| !name.path.contains("::"))?;
         let Data::Object { name: owner, .. } = &self.at(&place)?.data else { return None };
         let owner = owner.clone();
-        self.method(&owner, &name.path, count)
+        self.method_for(&owner, &name.path, arguments)
     }
 
     /// The object of the frame, if the function is a member of its struct or of a base.
@@ -139,38 +140,6 @@ impl Interpreter<'_> {
         self.call_library(name.last(), arguments, whole)
     }
 
-    /// The function with a body that a call with these arguments means.
-    fn callee(&mut self, path: &str, arguments: &[Expression]) -> Option<usize> {
-        let program = self.program;
-        let fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global);
-        fitting.into_iter().find(|(_, function)| takes(function, arguments.len())).map(|found| found.0)
-    }
-
-    /// The method of a struct, or of the bases it names, that takes so many arguments.
-    pub fn method(&self, owner: &Arc<str>, method: &str, count: usize) -> Option<usize> {
-        self.method_of(owner, method, count, 0)
-    }
-
-    fn method_of(&self, owner: &str, method: &str, count: usize, depth: u32) -> Option<usize> {
-        let program = self.program;
-        let of_owner = |function: &Function| {
-            &*function.name == method && function.owner.as_deref() == Some(owner) && function.body.is_some()
-        };
-        let own = program.functions.iter().position(|function| of_owner(function) && takes(function, count));
-        let bases = program.structs.get(owner).map(|found| found.bases.as_slice()).unwrap_or_default();
-        own.or_else(|| {
-            let mut names = bases.iter().take(8).filter_map(base_name);
-            names.find_map(|base| if depth < 8 { self.method_of(base, method, count, depth + 1) } else { None })
-        })
-    }
-
-    /// Whether a struct is another one, or has it among its bases.
-    pub fn descends(&self, name: &str, base: &str, depth: u32) -> bool {
-        let bases = self.program.structs.get(name).map(|found| found.bases.as_slice()).unwrap_or_default();
-        name == base
-            || depth < 8 && bases.iter().take(8).filter_map(base_name).any(|name| self.descends(name, base, depth + 1))
-    }
-
     fn call_member(
         &mut self,
         object: &Expression,
@@ -181,7 +150,7 @@ impl Interpreter<'_> {
         let found = self.find(object);
         let this = self.value_of(found.clone(), object);
         if let Data::Object { name, .. } = &this.data
-            && let Some(index) = self.method(name, member.last(), arguments.len())
+            && let Some(index) = self.method_for(name, member.last(), arguments)
         {
             let this = Some(self.placed(this));
             let entry = Entry { template: member.arguments.as_deref(), this, ..Entry::with(arguments) };
@@ -313,22 +282,6 @@ impl Interpreter<'_> {
             self.bind(parameter, value);
         }
     }
-}
-
-/// The last part of the name of a struct's base.
-pub fn base_name(base: &Type) -> Option<&str> {
-    match &base.base {
-        Base::Named(path) => path.rsplit("::").next(),
-        _ => None,
-    }
-}
-
-/// Whether a function can be called with so many arguments.
-pub fn takes(function: &Function, count: usize) -> bool {
-    function.parameters.as_ref().is_some_and(|parameters| {
-        let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
-        (least..=parameters.len()).contains(&count)
-    })
 }
 
 /// The type that a template's parameter must have for the arguments to fit.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::calls::{base_name, takes};
 use super::interpreter::{Interpreter, NESTING};
 use super::objects::{Items, built_in_object};
+use super::overloads::{base_name, takes};
 use super::places::{Place, Root};
 use super::program::Function;
 use super::tree::Declarator;

@@ -23,7 +23,9 @@ pub fn constructs(program: &Program) -> Vec<Construct> {
     let mut found: Vec<Construct> = Vec::new();
     for (at, token) in program.text.tokens.iter().enumerate() {
         let Some(what) = construct(program, at, token) else { continue };
-        let in_device_code = !host_only.iter().any(|body| body.contains(&at));
+        let in_host_code = host_only.iter().any(|body| body.contains(&at));
+        // Names of a library outside functions are types that host code may use; a kernel that does is found out later.
+        let in_device_code = if is_library(what) { in_any_body(program, at) && !in_host_code } else { !in_host_code };
         if in_device_code && !found.iter().any(|other| other.what == what) {
             found.push(Construct { what: what.to_owned(), line: token.line });
         }
@@ -55,6 +57,15 @@ fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str
         _ if called() && word.starts_with("__mma_") => "tensor cores (mma)",
         _ => return None,
     })
+}
+
+fn is_library(what: &str) -> bool {
+    matches!(what, "thrust" | "cub")
+}
+
+fn in_any_body(program: &Program, at: usize) -> bool {
+    let mut bodies = program.functions.iter().filter_map(|function| function.body.as_ref());
+    bodies.any(|body| body.at.contains(&at))
 }
 
 fn is_texture_fetch(word: &str) -> bool {
@@ -135,6 +146,7 @@ mod tests {
     #[test]
     fn comments_includes_strings_and_host_code_are_no_use() {
         let text = "#include <thrust/sort.h>\n// asm tex2D<float>(t)\n#if 0\nasm(\"\");\n#endif\nusing namespace nvcuda;\n\
+            using Host = thrust::host_vector<float>; static thrust::host_vector<float> make(const cub::Thing& thing);\n\
             int main() { const char* s = \"asm\"; thrust::sort(a, b); cub::DeviceReduce::Sum(x); k<<<1, 1>>>(a, b, n, r); }\n\
             __global__ void k(const float* texture, float* o, int n, float r) { float surface = texture[0]; o[0] = surface; }\n";
         assert_eq!(found(text), []);

@@ -1,8 +1,9 @@
 //! The standard library's containers, as far as launches keep their sizes in them.
 
+use super::find::Found;
 use super::interpreter::Interpreter;
 use super::objects::is_vector;
-use super::places::{Found, Part};
+use super::places::Part;
 use super::tree::Expression;
 use super::types::Type;
 use super::value::{Data, Value};

@@ -2,16 +2,14 @@
 //! function that it calls.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
+use super::collector::Collector;
 use super::interpreter::Interpreter;
 use super::program::{Function, Program};
-use super::sites::callee_name;
-use super::tree::{Declarator, Expression, ExpressionKind, Initial, Operator, Statement, StatementKind};
+use super::tree::{Expression, ExpressionKind, Operator, Statement};
 use super::types::Base;
-use super::value::Data;
-use super::walk::{self, Visitor};
+use super::walk;
 
 /// Part of a variable: `config.block` is `block` of `config`. What an index picks is not told apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +39,8 @@ pub enum Of {
 pub type FunctionEffects = Arc<[(Of, Vec<Arc<str>>)]>;
 
 /// Calls within calls, and places that one piece of code changes.
-const DEPTH: u32 = 6;
-const MOST: usize = 400;
+pub const DEPTH: u32 = 6;
+pub const MOST: usize = 400;
 
 /// Functions of the library that change what they are given by reference.
 const BY_REFERENCE: [&str; 12] = [
@@ -122,7 +120,7 @@ impl Interpreter<'_> {
 }
 
 /// What a function changes, worked out once.
-fn of_function(
+pub fn of_function(
     program: &Program,
     index: usize,
     known: &mut HashMap<usize, FunctionEffects>,
@@ -192,224 +190,6 @@ fn has_member(program: &Program, owner: &str, member: &str, depth: u32) -> bool 
             })
 }
 
-struct Collector<'a, 'i, 'p> {
-    program: &'i Program,
-    /// The variables in scope, when the code stands in the frame being followed.
-    variables: Option<&'a Interpreter<'i>>,
-    known: &'a mut HashMap<usize, FunctionEffects>,
-    depth: u32,
-    touched: Vec<Touched>,
-    returns: bool,
-    /// References and pointers among the locals, and what they lead to.
-    aliases: HashMap<Arc<str>, &'p Expression>,
-    locals: Vec<Arc<str>>,
-    /// Arguments of launches, whose addresses nobody writes to.
-    left_alone: Vec<Range<usize>>,
-}
-
-impl<'i, 'p> Collector<'_, 'i, 'p> {
-    fn touch(&mut self, place: &'p Expression, more: &[Arc<str>], step: bool) {
-        let mut roots = Vec::new();
-        roots_of(place, &mut roots);
-        for (root, mut path) in roots {
-            path.extend(more.iter().cloned());
-            self.touch_root(root, path, step, 0);
-        }
-    }
-
-    fn touch_root(&mut self, root: Arc<str>, path: Vec<Arc<str>>, step: bool, depth: u32) {
-        if let Some(target) = self.aliases.get(&root).copied().filter(|_| depth < 4) {
-            let mut roots = Vec::new();
-            roots_of(target, &mut roots);
-            for (outer, mut whole) in roots.into_iter().filter(|(outer, _)| *outer != root) {
-                whole.extend(path.iter().cloned());
-                self.touch_root(outer, whole, step, depth + 1);
-            }
-        }
-        let touched = Touched { root, path, step };
-        if self.touched.len() < MOST && !self.touched.contains(&touched) {
-            self.touched.push(touched);
-        }
-    }
-
-    fn call(&mut self, callee: &'p Expression, arguments: &'p [Expression]) {
-        let Some(name) = callee_name(callee) else { return };
-        if name.starts_with("cudaLaunch") || name.starts_with("cudaOccupancy") && arguments.is_empty() {
-            self.left_alone.extend(arguments.iter().map(|argument| argument.at.clone()));
-            return;
-        }
-        let object = match &callee.kind {
-            ExpressionKind::Member(object, _) => Some(&**object),
-            _ => None,
-        };
-        let path = match &callee.kind {
-            ExpressionKind::Name(name) => &*name.path,
-            _ => name,
-        };
-        let functions: Vec<usize> =
-            self.program.functions_named(path).filter(|(_, f)| f.body.is_some()).map(|found| found.0).take(8).collect();
-        for index in &functions {
-            self.called(*index, object, arguments);
-        }
-        let from_scope = self.variable(path);
-        match from_scope {
-            Some(Data::Lambda(lambda, ..)) => self.lambda(&lambda.body),
-            Some(Data::Object { .. }) => {
-                for (index, _) in self.program.functions_named("operator()").take(8).collect::<Vec<_>>() {
-                    self.called(index, Some(callee), arguments);
-                }
-            }
-            _ => {}
-        }
-        if functions.is_empty() {
-            self.library_call(name, object, arguments);
-        }
-    }
-
-    fn library_call(&mut self, name: &str, object: Option<&'p Expression>, arguments: &'p [Expression]) {
-        if let Some(object) = object.filter(|_| !is_constant_member(name)) {
-            self.touch(object, &[], false);
-        }
-        for argument in arguments {
-            if is_by_reference(name) {
-                self.touch(argument, &[], false);
-            } else if let ExpressionKind::Name(passed) = &argument.kind
-                && let Some(Data::Lambda(lambda, ..)) = self.variable(&passed.path)
-            {
-                self.lambda(&lambda.body);
-            }
-        }
-    }
-
-    fn called(&mut self, index: usize, object: Option<&'p Expression>, arguments: &'p [Expression]) {
-        let effects = of_function(self.program, index, self.known, self.depth + 1);
-        for (of, path) in effects.iter() {
-            match of {
-                Of::Parameter(place) => {
-                    if let Some(argument) = arguments.get(*place) {
-                        self.touch(argument, path, false);
-                    }
-                }
-                Of::Own => match object {
-                    Some(object) => self.touch(object, path, false),
-                    None => self.touch_root("this".into(), path.clone(), false, 0),
-                },
-                Of::Global(name) => self.touch_root(name.clone(), path.clone(), false, 0),
-            }
-        }
-    }
-
-    /// What a variable in scope holds, if a lambda or an object.
-    fn variable(&self, name: &str) -> Option<Data> {
-        let interpreter = self.variables?;
-        let place = interpreter.slot_place(name)?;
-        let data = &interpreter.kept(&place)?.data;
-        matches!(data, Data::Lambda(..) | Data::Object { .. }).then(|| data.clone())
-    }
-
-    /// A lambda that may be called.
-    fn lambda(&mut self, body: &Statement) {
-        if self.depth >= DEPTH {
-            return;
-        }
-        let mut inner = Collector::new(self.program, self.known, self.depth + 1);
-        inner.variables = self.variables;
-        walk::statement(body, &mut inner);
-        for touched in inner.touched {
-            self.touch_root(touched.root, touched.path, touched.step, 0);
-        }
-    }
-}
-
-impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
-    fn statement(&mut self, statement: &'p Statement) {
-        match &statement.kind {
-            StatementKind::Return(_) => self.returns = true,
-            StatementKind::ForEach { name, range, reference, .. } => {
-                self.locals.push(name.clone());
-                if *reference {
-                    self.aliases.insert(name.clone(), range);
-                }
-            }
-            StatementKind::Bind { names, value, reference } => {
-                for (name, _) in names {
-                    self.locals.push(name.clone());
-                    if *reference {
-                        self.aliases.insert(name.clone(), value);
-                    }
-                }
-            }
-            StatementKind::Unread => {
-                for root in unread_places(self.program, statement) {
-                    self.touch_root(root, Vec::new(), false, 0);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn declare(&mut self, declared: &'p Declarator) {
-        self.locals.push(declared.name.clone());
-        let leads = declared.kind.reference || !declared.kind.pointers.is_empty() || declared.kind.base == Base::Auto;
-        let value = match &declared.initial {
-            Some(Initial::Value(value)) => Some(value),
-            Some(Initial::Arguments(items)) => items.first().map(|item| &item.1),
-            None => None,
-        };
-        if let Some(value) = value.filter(|_| leads && !declared.kind.constant) {
-            self.aliases.insert(declared.name.clone(), value);
-        }
-    }
-
-    fn enter(&mut self, expression: &'p Expression) {
-        match &expression.kind {
-            ExpressionKind::Assign(_, place, _) => match &place.kind {
-                ExpressionKind::Call(callee, places) if callee_name(callee) == Some("tie") => {
-                    places.iter().for_each(|place| self.touch(place, &[], false));
-                }
-                _ => self.touch(place, &[], false),
-            },
-            ExpressionKind::Step { place, .. } => self.touch(place, &[], true),
-            ExpressionKind::Unary('&', place) => {
-                let left_alone = self.left_alone.iter().any(|range| range.contains(&expression.at.start));
-                if !left_alone {
-                    self.touch(place, &[], false);
-                }
-            }
-            ExpressionKind::Binary(Operator::ShiftRight, left, right) if reads_stream(left) => {
-                self.touch(right, &[], false);
-            }
-            ExpressionKind::Call(callee, arguments) => self.call(callee, arguments),
-            _ => {}
-        }
-    }
-}
-
-impl<'a, 'i> Collector<'a, 'i, '_> {
-    fn new(program: &'i Program, known: &'a mut HashMap<usize, FunctionEffects>, depth: u32) -> Self {
-        Self {
-            program,
-            variables: None,
-            known,
-            depth,
-            touched: Vec::new(),
-            returns: false,
-            aliases: HashMap::new(),
-            locals: Vec::new(),
-            left_alone: Vec::new(),
-        }
-    }
-}
-
-/// Whether something is read out of it: `std::cin`, or a variable that is no number for sure.
-fn reads_stream(left: &Expression) -> bool {
-    match &left.kind {
-        ExpressionKind::Name(_) => true,
-        ExpressionKind::Binary(Operator::ShiftRight, left, _) => reads_stream(left),
-        _ => false,
-    }
-}
-
 /// The variables at the bottom of `a.b[i]`, `*a`, `&a`, `cond ? a : b`, with the members on the way.
 pub fn roots_of(place: &Expression, roots: &mut Vec<(Arc<str>, Vec<Arc<str>>)>) {
     if roots.len() >= MOST {
@@ -456,27 +236,4 @@ fn is_plain(place: &Expression) -> bool {
         }
         _ => false,
     }
-}
-
-/// The names that a statement without a tree may change: those before an assignment, after `&`, with a call on them.
-fn unread_places(program: &Program, statement: &Statement) -> Vec<Arc<str>> {
-    let text = &program.text;
-    let changes = |at: usize| {
-        let mut after = at + 1;
-        if at.checked_sub(1).is_some_and(|before| text.is(before, ".") || text.is(before, "->")) {
-            return false;
-        }
-        while text.is(after, ".") || text.is(after, "->") || text.is(after, "[") {
-            after = if text.is(after, "[") { text.partner(after) + 1 } else { after + 2 };
-        }
-        let called = after > at + 1 && text.is(after, "(");
-        let next = text.tokens.get(after).map(|token| &*token.text).unwrap_or_default();
-        let assigned =
-            matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "<<=" | ">>=" | "&=" | "|=" | "^=" | "++" | "--");
-        let before = at.checked_sub(1).and_then(|at| text.tokens.get(at)).map(|token| &*token.text);
-        assigned || called || matches!(before, Some("&" | "++" | "--" | ">>"))
-    };
-    let names =
-        statement.at.clone().filter(|at| text.tokens.get(*at).is_some_and(|t| t.is_identifier()) && changes(*at));
-    names.take(MOST).filter_map(|at| Some(text.tokens.get(at)?.text.clone())).collect()
 }

@@ -228,6 +228,16 @@ impl Interpreter<'_> {
         Value::unknown(name.to_owned(), self.program.text.line(name_at), "has no value yet")
     }
 
+    /// The label at which a switch begins for this value.
+    pub fn case_of(&mut self, statements: &[Statement], condition: i128) -> Option<usize> {
+        let begin = statements.iter().position(|statement| match &statement.kind {
+            StatementKind::Case(Some(value)) => self.evaluate(value).as_integer() == Some(condition),
+            _ => false,
+        });
+        let default = || statements.iter().position(|statement| matches!(statement.kind, StatementKind::Case(None)));
+        begin.or_else(default)
+    }
+
     fn switch(&mut self, condition: &Expression, body: &Statement) -> Flow {
         let condition = self.evaluate(condition).as_integer();
         let StatementKind::Block(statements) = &body.kind else { return Flow::On };
@@ -235,12 +245,7 @@ impl Interpreter<'_> {
             self.forget(&[body], BRANCH);
             return Flow::On;
         };
-        let begin = statements.iter().position(|statement| match &statement.kind {
-            StatementKind::Case(Some(value)) => self.evaluate(value).as_integer() == Some(condition),
-            _ => false,
-        });
-        let default = || statements.iter().position(|statement| matches!(statement.kind, StatementKind::Case(None)));
-        let Some(begin) = begin.or_else(default) else { return Flow::On };
+        let Some(begin) = self.case_of(statements, condition) else { return Flow::On };
         self.open_scope();
         let flow = self.execute_all(statements.get(begin..).unwrap_or_default());
         self.close_scope();

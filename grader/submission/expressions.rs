@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::lexer::{Token, TokenKind};
+use super::lexer::TokenKind;
+use super::operators::{assignment_operator, binary_operator};
 use super::parser::{Parser, is_reserved};
-use super::tree::{
-    Capture, Expression, ExpressionKind, Lambda, LaunchExpression, Name, Operator, Statement, StatementKind, TALLEST,
-};
+use super::tree::{Expression, ExpressionKind, LaunchExpression, Name, TALLEST};
 use super::types::{Base, Type, Words, known_base};
 
 /// Operators in a row, or members, indices and calls after one value.
@@ -79,7 +78,7 @@ impl Parser<'_> {
         None
     }
 
-    fn unary(&mut self) -> Option<Expression> {
+    pub fn unary(&mut self) -> Option<Expression> {
         let begin = self.at;
         let token = self.token()?;
         let word = &*token.text;
@@ -126,6 +125,7 @@ impl Parser<'_> {
         let items = match kind.is_some() {
             true if self.is("(") => self.arguments(),
             true if self.is("{") => self.braces().map(|braces| vec![braces]),
+            true if !self.is("[") => Some(Vec::new()),
             _ => None,
         };
         match kind.zip(items) {
@@ -138,68 +138,6 @@ impl Parser<'_> {
                 None
             }
         }
-    }
-
-    /// `(type) value`, if that is what stands here.
-    fn c_cast(&mut self) -> Option<Expression> {
-        let begin = self.at;
-        if !self.is("(") {
-            return None;
-        }
-        let close = self.text.partner(self.at);
-        if close >= self.end || close > self.at + 40 {
-            return None;
-        }
-        let kind = self.type_up_to(self.at + 1, close)?;
-        self.at = close + 1;
-        let starts_value = self.token().is_some_and(|next| match next.kind {
-            TokenKind::Punctuation => matches!(&*next.text, "(" | "!" | "~" | "-" | "+" | "&" | "*" | "{" | "::" | "["),
-            _ => true,
-        });
-        let certain = !kind.pointers.is_empty() || self.is_certainly_type(begin + 1);
-        let sign = self.token().is_some_and(|next| matches!(&*next.text, "-" | "+" | "&" | "*" | "(" | "["));
-        let read = if starts_value && (certain || !sign) { self.deeper(Self::unary) } else { None };
-        match read {
-            Some(inner) => Some(self.node(begin, ExpressionKind::Cast(kind, Box::new(inner)))),
-            None => {
-                self.at = begin;
-                None
-            }
-        }
-    }
-
-    /// The type that fills the tokens from `begin` to `end` exactly.
-    fn type_up_to(&mut self, begin: usize, end: usize) -> Option<Type> {
-        let (at, outer) = (self.at, self.end);
-        (self.at, self.end) = (begin, end);
-        let kind = self.deeper(Self::type_name).filter(|_| self.at == end);
-        (self.at, self.end) = (at, outer);
-        kind
-    }
-
-    /// Whether the token begins a type for sure, rather than perhaps being a variable's name.
-    fn is_certainly_type(&self, at: usize) -> bool {
-        let Some(token) = self.text.tokens.get(at) else { return false };
-        let mut words = Words::default();
-        words.take(&token.text)
-            || known_base(&token.text).is_some()
-            || matches!(&*token.text, "const" | "typename" | "dim3" | "std" | "struct" | "decltype")
-            || self.names.types.contains(&token.text)
-    }
-
-    fn size_of(&mut self) -> Option<Expression> {
-        let begin = self.at;
-        self.at += 1;
-        if self.is("(") {
-            let close = self.text.partner(self.at);
-            if close < self.end && self.is_certainly_type(self.at + 1) {
-                let kind = self.type_up_to(self.at + 1, close)?;
-                self.at = close + 1;
-                return Some(self.node(begin, ExpressionKind::SizeOfType(kind)));
-            }
-        }
-        let inner = self.deeper(Self::unary)?;
-        Some(self.node(begin, ExpressionKind::SizeOf(Box::new(inner))))
     }
 
     fn postfix(&mut self) -> Option<Expression> {
@@ -355,16 +293,6 @@ impl Parser<'_> {
         }
     }
 
-    fn named_cast(&mut self) -> Option<Expression> {
-        let begin = self.at;
-        self.at += 1;
-        let after = self.after_angles(self.at).filter(|_| self.is("<"))?;
-        let kind = self.type_up_to(self.at + 1, after - 1)?;
-        self.at = after;
-        let inner = self.is("(").then(|| self.between(Self::expression))??;
-        Some(self.node(begin, ExpressionKind::Cast(kind, Box::new(inner))))
-    }
-
     /// `int(x)`, `float{x}`, `unsigned(x)`.
     fn built_in_construct(&mut self) -> Option<Expression> {
         let begin = self.at;
@@ -384,97 +312,4 @@ impl Parser<'_> {
         };
         Some(self.node(begin, ExpressionKind::Construct(kind, arguments)))
     }
-
-    /// Those captures between a lambda's brackets that have a value of their own.
-    fn captures(&mut self) -> Vec<Capture> {
-        let mut captures = Vec::new();
-        while self.at < self.end {
-            let begin = self.at;
-            let reference = self.take("&");
-            if self.next_is("=")
-                && let (name_at, Some(name)) = (self.at, self.identifier())
-            {
-                self.at += 1;
-                let Some(value) = self.deeper(Self::assignment) else { break };
-                let value = match reference {
-                    true => self.node(begin, ExpressionKind::Unary('&', Box::new(value))),
-                    false => value,
-                };
-                captures.push(Capture { name, name_at, value });
-            }
-            while self.at < self.end && !self.take(",") {
-                self.at += 1;
-            }
-        }
-        captures
-    }
-
-    fn lambda(&mut self) -> Option<Expression> {
-        let begin = self.at;
-        if self.text.partner(begin) >= self.end {
-            return None;
-        }
-        let around = std::mem::take(&mut self.tallest);
-        let captures = self.between(|parser| Some(parser.captures())).unwrap_or_default();
-        let parameters = if self.is("(") { self.between(Self::parameters)? } else { Vec::new() };
-        while self.token().is_some_and(|token| !token.is("{") && !token.is(";") && !token.is(")")) {
-            self.at += 1;
-        }
-        if !self.is("{") {
-            return None;
-        }
-        let body_at = self.at;
-        let statements = self.between(|parser| Some(parser.statements()))?;
-        let body_height = self.tallest.saturating_add(8);
-        let body = Statement { kind: StatementKind::Block(statements), at: body_at..self.at };
-        let kind = ExpressionKind::Lambda(Arc::new(Lambda { captures, parameters, body }));
-        self.tallest = around.max(body_height);
-        let kind = if body_height > TALLEST { ExpressionKind::Opaque } else { kind };
-        Some(Expression { kind, at: begin..self.at, height: body_height.min(TALLEST) })
-    }
-}
-
-fn assignment_operator(token: &Token) -> Option<Option<Operator>> {
-    if token.kind != TokenKind::Punctuation {
-        return None;
-    }
-    Some(match &*token.text {
-        "=" => None,
-        "+=" => Some(Operator::Add),
-        "-=" => Some(Operator::Subtract),
-        "*=" => Some(Operator::Multiply),
-        "/=" => Some(Operator::Divide),
-        "%=" => Some(Operator::Remainder),
-        "<<=" => Some(Operator::ShiftLeft),
-        ">>=" => Some(Operator::ShiftRight),
-        "&=" => Some(Operator::BitAnd),
-        "|=" => Some(Operator::BitOr),
-        "^=" => Some(Operator::BitXor),
-        _ => return None,
-    })
-}
-
-/// An operator between two values, and how strongly it binds.
-fn binary_operator(token: &Token) -> Option<(Operator, u8)> {
-    Some(match &*token.text {
-        "||" | "or" => (Operator::Or, 0),
-        "&&" | "and" => (Operator::And, 1),
-        "|" => (Operator::BitOr, 2),
-        "^" => (Operator::BitXor, 3),
-        "&" => (Operator::BitAnd, 4),
-        "==" => (Operator::Equal, 5),
-        "!=" => (Operator::Unequal, 5),
-        "<" => (Operator::Less, 6),
-        ">" => (Operator::Greater, 6),
-        "<=" => (Operator::LessEqual, 6),
-        ">=" => (Operator::GreaterEqual, 6),
-        "<<" => (Operator::ShiftLeft, 7),
-        ">>" => (Operator::ShiftRight, 7),
-        "+" => (Operator::Add, 8),
-        "-" => (Operator::Subtract, 8),
-        "*" => (Operator::Multiply, 9),
-        "/" => (Operator::Divide, 9),
-        "%" => (Operator::Remainder, 9),
-        _ => return None,
-    })
 }

@@ -93,7 +93,7 @@ impl Interpreter<'_> {
         }
         for member in &touched.path {
             let owner = self.pointee(&place);
-            if !self.at(&owner).is_some_and(|object| object.member(member).is_some()) {
+            if self.at(&owner).is_none_or(|object| object.member(member).is_none()) {
                 place = owner;
                 break;
             }

@@ -139,6 +139,7 @@ impl Interpreter<'_> {
             let Some(name) = parameter.name.clone() else { continue };
             if parameter.is_type {
                 let kind = argument.and_then(|argument| argument.kind.clone()).or_else(|| deduced(parameter));
+                let kind = kind.or_else(|| parameter.default_kind.as_ref().map(|kind| self.resolved(kind)));
                 if let (Some(kind), Some(frame)) = (kind, self.frame()) {
                     frame.types.push((name, kind));
                 }

@@ -45,7 +45,7 @@ impl Interpreter<'_> {
                     Value { origin, ..Data::Lambda(lambda, Vec::new().into(), home).into() }
                 }
                 value if value.address => value.copied(),
-                Value { data: Data::Object { .. } | Data::List(_), .. } => {
+                value if has_lambda(&value) || value.weight() > 64 => {
                     self.unknown(&capture.value, "is captured by a lambda")
                 }
                 value => value.copied(),
@@ -87,5 +87,15 @@ impl Interpreter<'_> {
             };
             self.bind(parameter, value);
         }
+    }
+}
+
+/// Whether an object or list has a lambda in it.
+fn has_lambda(value: &Value) -> bool {
+    match &value.data {
+        Data::Object { members, .. } => members.iter().any(|member| has_lambda(&member.1)),
+        Data::List(items) => items.iter().any(|item| has_lambda(&item.1)),
+        Data::Lambda(..) => true,
+        _ => false,
     }
 }

@@ -87,13 +87,13 @@ pub fn lex(text: &str) -> Lexed {
     lexer.lexed
 }
 
-struct Lexer<'a> {
-    text: &'a str,
-    bytes: &'a [u8],
+pub struct Lexer<'a> {
+    pub text: &'a str,
+    pub bytes: &'a [u8],
     /// Offset of the next byte that is not part of a line splice.
-    at: usize,
-    line: u32,
-    line_start: usize,
+    pub at: usize,
+    pub line: u32,
+    pub line_start: usize,
     spaced: bool,
     starts_line: bool,
     directive: bool,
@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
         lexer
     }
 
-    fn skip_splices(&mut self) {
+    pub fn skip_splices(&mut self) {
         while let Some(end) = splice(self.bytes, self.at) {
             self.at = end;
             self.line += 1;
@@ -133,12 +133,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn peek(&self) -> Option<u8> {
+    pub fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
     /// The byte `ahead` places on, splices skipped.
-    fn peek_at(&self, ahead: usize) -> Option<u8> {
+    pub fn peek_at(&self, ahead: usize) -> Option<u8> {
         let mut at = self.at;
         for _ in 0..ahead {
             at += 1;
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(at).copied()
     }
 
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         if self.peek() == Some(b'\n') {
             self.line += 1;
             self.line_start = self.at + 1;
@@ -211,7 +211,7 @@ impl<'a> Lexer<'a> {
         self.lexed.comments.push(Comment { text: self.slice(&span), line, span });
     }
 
-    fn slice(&self, span: &Range<usize>) -> String {
+    pub fn slice(&self, span: &Range<usize>) -> String {
         String::from_utf8_lossy(self.bytes.get(span.clone()).unwrap_or_default()).into_owned()
     }
 
@@ -259,7 +259,7 @@ impl<'a> Lexer<'a> {
         TokenKind::Punctuation
     }
 
-    fn take(&mut self, text: &mut String) {
+    pub fn take(&mut self, text: &mut String) {
         if let Some(byte) = self.peek() {
             text.push(char::from(byte));
             self.advance();
@@ -274,67 +274,6 @@ impl<'a> Lexer<'a> {
             self.advance();
         }
         text.push_str(&String::from_utf8_lossy(&taken));
-    }
-
-    /// An identifier, unless it is the prefix of the string or character that follows without a space.
-    fn literal_after_prefix(&mut self, text: &mut String) -> TokenKind {
-        match (self.peek(), text.as_str()) {
-            (Some(b'"'), "R" | "LR" | "uR" | "UR" | "u8R") => self.raw_string(text),
-            (Some(quote @ (b'"' | b'\'')), "L" | "u" | "U" | "u8") => self.quoted(text, quote),
-            _ => TokenKind::Identifier,
-        }
-    }
-
-    fn number(&mut self, text: &mut String) {
-        while let Some(byte) = self.peek() {
-            let sign = matches!(byte, b'+' | b'-') && text.ends_with(['e', 'E', 'p', 'P']);
-            let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-            let sign = sign && (!hexadecimal || text.ends_with(['p', 'P']));
-            let separator = byte == b'\'' && self.peek_at(1).is_some_and(|next| next.is_ascii_alphanumeric());
-            if !(sign || separator || byte == b'.' || is_identifier_part(byte) && byte < 0x80) {
-                break;
-            }
-            self.take(text);
-        }
-    }
-
-    fn quoted(&mut self, text: &mut String, quote: u8) -> TokenKind {
-        let start = self.at;
-        self.advance();
-        while let Some(byte) = self.peek().filter(|&byte| byte != b'\n') {
-            self.advance();
-            if byte == quote {
-                break;
-            }
-            if byte == b'\\' && self.peek().is_some_and(|next| next != b'\n') {
-                self.advance();
-            }
-        }
-        let body = self.slice(&(start..self.at));
-        text.push_str(&body.replace("\\\n", ""));
-        if quote == b'"' { TokenKind::String } else { TokenKind::Char }
-    }
-
-    /// `R"delimiter(...)delimiter"`; splices mean nothing inside.
-    fn raw_string(&mut self, text: &mut String) -> TokenKind {
-        let start = self.at;
-        let rest = self.text.get(start + 1..).unwrap_or_default();
-        let delimiter = rest.bytes().take(17).position(|byte| byte == b'(').and_then(|length| rest.get(..length));
-        let end = match delimiter {
-            Some(delimiter) => {
-                let closing = format!("){delimiter}\"");
-                rest.find(&closing).map_or(self.bytes.len(), |found| start + 1 + found + closing.len())
-            }
-            None => return self.quoted(text, b'"'),
-        };
-        text.push_str(&self.slice(&(start..end)));
-        for (offset, _) in self.bytes.iter().enumerate().take(end).skip(start).filter(|(_, byte)| **byte == b'\n') {
-            self.line += 1;
-            self.line_start = offset + 1;
-        }
-        self.at = end;
-        self.skip_splices();
-        TokenKind::String
     }
 
     fn punctuator_length(&self) -> usize {
@@ -398,7 +337,7 @@ fn is_identifier_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-fn is_identifier_part(byte: u8) -> bool {
+pub fn is_identifier_part(byte: u8) -> bool {
     is_identifier_start(byte) || byte.is_ascii_digit()
 }
 

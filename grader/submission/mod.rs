@@ -4,6 +4,7 @@ pub mod answer;
 mod arithmetic;
 mod arrivals;
 mod calls;
+mod collector;
 pub mod conditions;
 mod constructors;
 pub mod constructs;
@@ -14,16 +15,22 @@ pub mod evaluate;
 mod execute;
 mod expansion;
 mod expressions;
+mod find;
 mod forget;
 mod instances;
 pub mod interpreter;
 pub mod kernel;
 mod lambdas;
 pub mod launch;
+mod lex_literals;
 pub mod lexer;
 mod library;
 pub mod macros;
 mod objects;
+mod operators;
+mod overloads;
+mod parse_casts;
+mod parse_lambdas;
 mod parse_types;
 pub mod parser;
 mod places;
@@ -37,6 +44,7 @@ mod signature;
 mod sites;
 pub mod source;
 mod statements;
+mod text;
 pub mod tree;
 mod twins;
 pub mod types;
@@ -45,6 +53,8 @@ mod walk;
 
 #[cfg(test)]
 mod fixture_tests;
+#[cfg(test)]
+mod follow_tests;
 #[cfg(test)]
 mod launch_tests;
 #[cfg(test)]

@@ -73,6 +73,8 @@ pub struct TemplateParameter {
     /// The tokens after `=`.
     pub default_at: Option<std::ops::Range<usize>>,
     pub default: Option<Expression>,
+    /// The same for a type.
+    pub default_kind: Option<Type>,
 }
 
 /// A variable outside functions, or an enumerator.

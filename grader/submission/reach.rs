@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Geometry;
 use super::calls::Entry;
+use super::find::Found;
 use super::interpreter::Interpreter;
-use super::places::{Found, Place};
+use super::places::Place;
 use super::program::Function;
 use super::sites::{Enter, Sites, Step, call_details, callee_name};
 use super::tree::{Expression, ExpressionKind};

@@ -157,15 +157,27 @@ impl Interpreter<'_> {
         let value = self.evaluate(condition).as_integer();
         self.open_scope();
         let place = statements.iter().position(|statement| statement.at.contains(&target)).unwrap_or(0);
-        let label =
-            statements.iter().take(place + 1).rposition(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(0);
-        let case = match statements.get(label).map(|statement| &statement.kind) {
-            Some(StatementKind::Case(Some(case))) => self.evaluate(case).as_integer(),
-            _ => None,
+        let is_label = |statement: &Statement| matches!(statement.kind, StatementKind::Case(_));
+        let label = statements.iter().take(place + 1).rposition(is_label).unwrap_or(0);
+        let begin = value.map(|value| self.case_of(statements, value));
+        let reached = match begin {
+            // It begins at the labels just before, or falls through from an earlier one.
+            Some(Some(begin)) => begin <= place && !statements.get(begin..label).is_some_and(leaves),
+            Some(None) => false,
+            None => true,
         };
-        let reached = value.is_none() || case.is_none() || value == case;
-        self.run_to_one_of(statements.get(label..).unwrap_or_default(), target) && reached
+        let from = begin.flatten().filter(|_| reached).unwrap_or(label);
+        self.run_to_one_of(statements.get(from..).unwrap_or_default(), target) && reached
     }
+}
+
+/// Whether statements of a switch end with leaving it.
+fn leaves(statements: &[Statement]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Break | StatementKind::Continue | StatementKind::Return(_) => true,
+        StatementKind::Block(inner) => leaves(inner),
+        _ => false,
+    })
 }
 
 /// Finds the lists that a loop's counter picks from.

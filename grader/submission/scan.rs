@@ -60,6 +60,7 @@ impl Scanner<'_, '_> {
             "enum" => self.enumeration(),
             "struct" | "class" | "union" if self.defines_struct() => self.structure(),
             "public" | "private" | "protected" if self.parser.next_is(":") => self.parser.at += 2,
+            "static" | "const" | "constexpr" | "inline" if self.next_defines_struct() => self.parser.at += 1,
             "static_assert" | "asm" | "friend" => self.skip_declaration(),
             ";" | "}" => self.parser.at += 1,
             _ => self.function_or_variable(),
@@ -138,17 +139,17 @@ impl Scanner<'_, '_> {
         parser.take("...");
         let name_at = parser.at;
         let name = if parser.is("=") { None } else { parser.identifier() };
-        let (mut default_at, mut default) = (None, None);
+        let (mut default_at, mut default, mut default_kind) = (None, None, None);
         if parser.take("=") {
             let begin = parser.at;
             if is_type {
-                parser.type_name()?;
+                default_kind = Some(parser.type_name()?);
             } else {
                 default = Some(parser.assignment()?);
             }
             default_at = Some(begin..parser.at);
         }
-        Some(TemplateParameter { name, name_at, is_type, default_at, default })
+        Some(TemplateParameter { name, name_at, is_type, default_at, default, default_kind })
     }
 
     fn using(&mut self) {
@@ -236,6 +237,15 @@ impl Scanner<'_, '_> {
                 })
         });
         stop.is_some_and(|at| self.parser.text.is(at, "{")) && !function
+    }
+
+    /// `static struct Config { ... } config;`, behind the words before `struct`.
+    fn next_defines_struct(&mut self) -> bool {
+        let at = self.parser.at;
+        while ["static", "const", "constexpr", "inline"].iter().any(|word| self.parser.take(word)) {}
+        let defines = self.defines_struct();
+        self.parser.at = at;
+        defines
     }
 
     fn structure(&mut self) {

@@ -15,6 +15,8 @@ type Initials = Vec<(Arc<str>, Vec<Expression>)>;
 /// What stands before a function's body.
 pub struct Head {
     name_at: usize,
+    /// An operator's name: `operator()`, `operator++`, `operator dim3`.
+    operator: Option<Arc<str>>,
     /// The bracket that opens its parameters.
     open: usize,
     global: bool,
@@ -37,16 +39,46 @@ impl Scanner<'_, '_> {
             let token = self.parser.text.tokens.get(at).filter(|_| at < self.parser.end && at < begin + 200)?;
             match &*token.text {
                 "__global__" => global = true,
-                ";" | "=" | "{" | "}" | "operator" | "<<<" => return None,
+                "operator" => return self.operator_head(begin, at),
+                ";" | "=" | "{" | "}" | "<<<" => return None,
                 "[" => at = self.parser.text.partner(at),
                 "<" => at = self.parser.after_angles(at)?.checked_sub(1)?,
                 "(" if self.is_attribute_group(at) => at = self.parser.text.partner(at),
+                // A pointer to a function.
+                "(" if self.parser.text.is(at + 1, "*") => return None,
                 "(" => break at,
                 _ => {}
             }
             at += 1;
         };
         let (name_at, specialised) = self.name_before(open)?;
+        self.head(begin, (name_at, None), open, (global, specialised))
+    }
+
+    /// The same for an operator, whose name begins at `name_at`.
+    fn operator_head(&mut self, begin: usize, name_at: usize) -> Option<Head> {
+        let text = self.parser.text;
+        let called = text.is(name_at + 1, "(") && text.is(name_at + 2, ")");
+        let first = if called { name_at + 3 } else { name_at + 1 };
+        let open = (first..name_at + 12).find(|at| text.is(*at, "("))?;
+        let mut name = "operator".to_owned();
+        for token in text.tokens.get(name_at + 1..open)? {
+            if token.is_identifier() {
+                name.push(' ');
+            }
+            name.push_str(&token.text);
+        }
+        self.head(begin, (name_at, Some(name.into())), open, (false, false))
+    }
+
+    /// Reads the parameters that open at `open`, and what goes with them.
+    fn head(
+        &mut self,
+        begin: usize,
+        (name_at, operator): (usize, Option<Arc<str>>),
+        open: usize,
+        (global, specialised): (bool, bool),
+    ) -> Option<Head> {
         let close = self.parser.text.partner(open);
         if close >= self.parser.end || name_at < begin {
             return None;
@@ -57,7 +89,7 @@ impl Scanner<'_, '_> {
         let (owner, owner_is_template) = self.written_owner(name_at).unzip();
         let returns = self.return_type(begin, name_at);
         let owner_is_template = owner_is_template.unwrap_or_default();
-        Some(Head { name_at, open, global, parameters, owner, owner_is_template, returns, specialised })
+        Some(Head { name_at, operator, open, global, parameters, owner, owner_is_template, returns, specialised })
     }
 
     fn is_attribute_group(&self, open: usize) -> bool {
@@ -139,13 +171,14 @@ impl Scanner<'_, '_> {
             path.push_str(owner);
             path.push_str("::");
         }
-        path.push_str(&token.text);
+        let name = head.operator.unwrap_or_else(|| token.text.clone());
+        path.push_str(&name);
         // The list before `void Solver<P>::step()` is the struct's own.
         let template = template.filter(|_| !head.owner_is_template);
         let specialisation = head.specialised || template.as_ref().is_some_and(Vec::is_empty);
         let owner = scope.or(head.owner).filter(|owner| self.program.structs.contains_key(owner));
         self.program.functions.push(Function {
-            name: token.text.clone(),
+            name,
             path: path.into(),
             owner,
             template,

@@ -50,14 +50,20 @@ fn same(kind: &Type, wanted: &Type) -> bool {
 
 /// A parameter's type; a template's type parameter that can only be float is float.
 fn resolved(program: &Program, function: &Function, parameter: &Parameter) -> Type {
-    let kind = program.resolved(&parameter.kind);
     let is_type_parameter = |name: &str| {
         let parameters = function.template.iter().flatten();
         parameters.into_iter().any(|parameter| parameter.is_type && parameter.name.as_deref() == Some(name))
     };
-    match &kind.base {
-        Base::Named(name) if is_type_parameter(name) => Type { base: stands_for(function, parameter), ..kind },
-        _ => kind,
+    let stands_for_itself = |kind: &Type| match &kind.base {
+        // `typename Traits::value_type` of a parameter: which type it is shows where the kernel is launched.
+        Base::Named(name) => is_type_parameter(name.split("::").next().unwrap_or_default()),
+        _ => false,
+    };
+    let written = parameter.kind.clone();
+    let kind = if stands_for_itself(&written) { written } else { program.resolved(&written) };
+    match stands_for_itself(&kind) {
+        true => Type { base: stands_for(function, parameter), ..kind },
+        false => kind,
     }
 }
 

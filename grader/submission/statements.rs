@@ -1,8 +1,10 @@
 //! Reading statements and declarations of variables.
 
+use std::sync::Arc;
+
 use super::lexer::{Token, TokenKind};
 use super::parser::Parser;
-use super::tree::{Declarator, ExpressionKind, Initial, Statement, StatementKind};
+use super::tree::{Declarator, Expression, ExpressionKind, Initial, Name, Statement, StatementKind};
 use super::types::{Base, Type};
 
 impl Parser<'_> {
@@ -103,6 +105,11 @@ impl Parser<'_> {
             "catch" | "struct" | "class" | "union" | "enum" if self.defines_type() => {
                 self.skip_statement();
                 Some(StatementKind::Empty)
+            }
+            _ if token.is_identifier() && self.next_is(":") => {
+                // A label.
+                self.at += 2;
+                if self.at < self.end { self.deeper(Self::statement_kind) } else { Some(StatementKind::Empty) }
             }
             _ => self.declaration_or_expression(),
         }
@@ -206,20 +213,29 @@ impl Parser<'_> {
     }
 
     fn for_each(&mut self) -> Option<StatementKind> {
-        let (name, name_at, reference, range) = self.between(|parser| {
+        let (item, reference, range) = self.between(|parser| {
             let mut kind = parser.type_specifiers()?;
             parser.pointers(&mut kind);
-            let name_at = parser.at;
-            let name = if parser.is("[") {
-                parser.skip_group();
-                "".into()
-            } else {
-                parser.identifier()?
-            };
+            let item = if parser.is("[") { parser.bound_names()? } else { vec![(parser.identifier()?, parser.at - 1)] };
             parser.expect(":")?;
-            Some((name, name_at, kind.reference, parser.assignment()?))
+            Some((item, kind.reference, parser.assignment()?))
         })?;
-        let body = Box::new(self.statement()?);
+        let mut body = Box::new(self.statement()?);
+        let (name, name_at) = match item.as_slice() {
+            [(name, at)] => (name.clone(), *at),
+            // The names stand for the parts of an item without a name.
+            names => {
+                let begin = body.at.start;
+                let path: Arc<str> = "(item)".into();
+                let value = Name { path: path.clone(), arguments: None, scope: None };
+                let value = Expression { kind: ExpressionKind::Name(value), at: range.at.clone(), height: 1 };
+                let kind = StatementKind::Bind { names: names.to_vec(), value, reference };
+                let at = body.at.clone();
+                let bind = Statement { kind, at: begin..begin };
+                body = Box::new(Statement { kind: StatementKind::Block(vec![bind, *body]), at });
+                (path, begin)
+            }
+        };
         Some(StatementKind::ForEach { name, name_at, reference, range, body })
     }
 
@@ -279,16 +295,21 @@ impl Parser<'_> {
     fn binding(&mut self, kind: &Type) -> Option<StatementKind> {
         let mut kind = kind.clone();
         self.pointers(&mut kind);
-        let names = self.between(|parser| {
-            parser.list(|parser| {
-                let at = parser.at;
-                Some((parser.identifier()?, at))
-            })
-        })?;
+        let names = self.bound_names()?;
         self.take("=");
         let value = self.assignment()?;
         self.expect(";")?;
         Some(StatementKind::Bind { names, value, reference: kind.reference })
+    }
+
+    /// `[a, b]`, each name with its token.
+    fn bound_names(&mut self) -> Option<Vec<(Arc<str>, usize)>> {
+        self.between(|parser| {
+            parser.list(|parser| {
+                let at = parser.at;
+                Some((parser.identifier()?, at))
+            })
+        })
     }
 
     /// The variables after a type, up to a semicolon or the end of what is being read.
