@@ -12,7 +12,7 @@ use super::workshop::{REFERENCE, REFERENCE_KERNEL};
 use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
 use crate::compile::ptx::NotCountable;
-use crate::execute::cpu::{self, CpuRunner, GeometryOf, this_executable};
+use crate::execute::cpu::{self, CpuRunner, GeometryOf, Role, Yardstick, this_executable};
 use crate::execute::cuda::{self, Counted, CudaRunner, GpuInfo, TimingPlan};
 use crate::execute::{Observation, Processor, Runner, Trial, Watch};
 use crate::exercise::Exercise;
@@ -87,6 +87,7 @@ pub struct Cpu {
     _builds: HostBuilds,
     executable: PathBuf,
     lanes: usize,
+    yardstick: Yardstick,
 }
 
 impl Cpu {
@@ -113,15 +114,16 @@ impl Cpu {
             executable: this_executable()?,
             // OS threads that share the blocks of a launch.
             lanes: std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16),
+            yardstick: Yardstick::default(),
         })
     }
 
     fn runner(&self, program: Program) -> Box<dyn Runner> {
-        let program = match program {
-            Program::Reference => &self.reference,
-            Program::Submission => &self.submission,
+        let (program, role) = match program {
+            Program::Reference => (&self.reference, Role::Reference(self.yardstick.clone())),
+            Program::Submission => (&self.submission, Role::Submission(self.yardstick.clone())),
         };
-        Box::new(CpuRunner::new(program.clone(), &self.executable, self.lanes))
+        Box::new(CpuRunner::new(program.clone(), &self.executable, self.lanes).with_role(role))
     }
 }
 

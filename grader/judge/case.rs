@@ -194,6 +194,7 @@ impl<'a> Case<'a> {
             let expected = self.reference_grid(seen, *launch)?;
             let difference = self.compare(expected, &grid, *launch)?;
             self.outcome.note(*launch, &difference);
+            self.outcome.furthest = self.outcome.furthest.max(difference.within);
             match difference.first() {
                 Some(cell) if bracket.wrong.is_none() => bracket.set_wrong(*launch, cell, grid.clone()),
                 None if bracket.wrong.is_none() => bracket.right = (*launch, grid.clone()),

@@ -75,6 +75,8 @@ pub struct Difference {
     pub values: Option<Mismatches>,
     /// Ring cells that are not the expected bits.
     pub ring: Option<Mismatches>,
+    /// Largest |got - expected| of the rows in which all cells agree.
+    pub within: f32,
 }
 
 impl Difference {
@@ -104,7 +106,9 @@ pub fn compare(expected: &Grid, got: &Grid, tolerance: f64) -> Option<Difference
     }
     let rows = expected.cells().chunks_exact(n).zip(got.cells().chunks_exact(n));
     for (row, (want, have)) in rows.enumerate() {
-        if !row_agrees(want, have, tolerance, row == 0 || row == n - 1) {
+        if row_agrees(want, have, tolerance, row == 0 || row == n - 1) {
+            difference.within = difference.within.max(furthest(want, have));
+        } else {
             collect_row(&mut difference, expected, got, row, tolerance);
         }
     }
@@ -124,6 +128,12 @@ fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> boo
     let wrong = want.iter().zip(have).fold(false, |wrong, (want, have)| wrong | !within(*want, *have, inside));
     // -0.0 and 0.0 differ by nothing, yet they are different bits: a ring row is looked at twice.
     ends_agree && !wrong && (!ring_row || (0..want.len()).all(bits_agree))
+}
+
+/// Largest difference of two rows that agree; exact, because values so close subtract without rounding.
+fn furthest(want: &[f32], have: &[f32]) -> f32 {
+    let larger = |largest: f32, difference: f32| if difference > largest { difference } else { largest };
+    want.iter().zip(have).fold(0.0, |largest, (want, have)| larger(largest, (have - want).abs()))
 }
 
 /// The slow pass over a row known to differ somewhere.

@@ -74,6 +74,8 @@ pub struct Outcome {
     pub values: Option<Wrong>,
     /// Ring cells that changed.
     pub ring: Option<Wrong>,
+    /// Largest |got - expected| of cells that are right, of all grids compared from the start.
+    pub furthest: f32,
     pub first: Option<FirstMismatch>,
     /// 4-byte words read from global memory, a value a launch; empty when not counted.
     pub words_read: Vec<u64>,
@@ -98,6 +100,7 @@ impl Outcome {
             planned,
             values: None,
             ring: None,
+            furthest: 0.0,
             first: None,
             words_read: Vec::new(),
             hazards: Vec::new(),

@@ -23,7 +23,17 @@ fn all_right(seen: &Seen) -> String {
     let longest = seen.gating().max_by_key(|outcome| outcome.planned.launches);
     longest.map_or_else(String::new, |outcome| {
         let timesteps = seen.exercise.timesteps(outcome.planned.launches);
-        format!("every cell right, up to {} timesteps at n = {}", words::grouped(timesteps.into()), outcome.planned.n)
+        let n = outcome.planned.n;
+        let furthest = seen.gating().map(|outcome| outcome.furthest).fold(0.0, f32::max);
+        let by = match furthest {
+            0.0 => "bit for bit the reference's".to_owned(),
+            _ => format!(
+                "within {} of the reference's (rounding explains {})",
+                words::small(furthest.into()),
+                words::small(seen.exercise.tolerance(timesteps, 1.0))
+            ),
+        };
+        format!("every cell right, up to {} timesteps at n = {n}; {by}", words::grouped(timesteps.into()))
     })
 }
 

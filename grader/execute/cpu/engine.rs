@@ -12,14 +12,13 @@ use super::object::ObjectMap;
 use super::process::{self, Event, WorkerProcess};
 use super::raw::{RawFault, RawHazard, RawObservation, Site};
 use super::symbols::Symbols;
+use super::yardstick::{LEAST, Yardstick};
 use crate::execute::{
     Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
 };
 use crate::grid::Grid;
 use crate::submission::Geometry;
 
-/// CPU time that one launch may use at least, whatever the reference needs.
-const LAUNCH_CPU: Duration = Duration::from_secs(10);
 /// Wall time of one launch, after which the machine is to blame.
 const LAUNCH_WALL: Duration = Duration::from_secs(300);
 /// Fewest launches of a trial in which trying out a shortcut pays off: its first launch is made twice.
@@ -49,8 +48,21 @@ pub struct CpuRunner {
     /// This binary, whose hidden subcommand is the worker.
     executable: PathBuf,
     lanes: usize,
+    role: Role,
     fast: Option<Loaded>,
     checked: Option<Loaded>,
+}
+
+/// Whose launches a runner makes.
+#[derive(Clone, Default)]
+pub enum Role {
+    /// The reference's: how long they take is noted.
+    Reference(Yardstick),
+    /// A submission's: they may take so many times as long.
+    Submission(Yardstick),
+    /// Nobody's that anything is known of.
+    #[default]
+    Alone,
 }
 
 /// A worker that has loaded one of the two objects.
@@ -71,7 +83,19 @@ struct Raw {
 impl CpuRunner {
     /// `executable` is this binary; `lanes` OS threads share the blocks of fast and counted trials.
     pub fn new(program: Program, executable: &Path, lanes: usize) -> Self {
-        Self { program, executable: executable.to_owned(), lanes: lanes.max(1), fast: None, checked: None }
+        Self {
+            program,
+            executable: executable.to_owned(),
+            lanes: lanes.max(1),
+            role: Role::Alone,
+            fast: None,
+            checked: None,
+        }
+    }
+
+    /// The same for a program of a grade.
+    pub fn with_role(self, role: Role) -> Self {
+        Self { role, ..self }
     }
 
     /// Starts a worker and has it load the object. No learner's code runs yet, so a failure is the machine's.
@@ -83,7 +107,7 @@ impl CpuRunner {
         // A worker that ends while loading shows as the end of its replies below.
         let _ = worker.send(&request, &[]);
         let mut loaded = Loaded { worker, map, symbols };
-        match loaded.next_event(0, LAUNCH_CPU) {
+        match loaded.next_event(0, LEAST) {
             Ok(Event::Reply(Reply::Ready, _)) => Ok(loaded),
             Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
             _ => bail!("the worker process could not load the compiled kernel: {}", loaded.worker.take_output().trim()),
@@ -123,8 +147,12 @@ impl Runner for CpuRunner {
             Ok(geometry) => geometry,
             Err(reason) => return Ok(refused(reason)),
         };
+        let limit = match &self.role {
+            Role::Submission(yardstick) => yardstick.limit(trial),
+            Role::Reference(_) | Role::Alone => LEAST,
+        };
         let loaded = self.loaded(trial.watch)?;
-        let raw = loaded.run(trial, geometry, lanes)?;
+        let raw = loaded.run(trial, geometry, lanes, limit)?;
         let broken = raw.fault.is_some();
         if broken && may_run_loops(trial) {
             // No fault is told of a way of running that is not the kernel as it is written.
@@ -133,6 +161,9 @@ impl Runner for CpuRunner {
         }
         let seen =
             Telling { symbols: &loaded.symbols, source: &source, map: &map, n: trial.initial.n() }.observation(raw);
+        if let (Role::Reference(yardstick), Watch::Fast, false) = (&self.role, trial.watch, broken) {
+            yardstick.note(trial, seen.cpu_seconds);
+        }
         if broken {
             *(if trial.watch == Watch::Fast { &mut self.fast } else { &mut self.checked }) = None;
         }
@@ -141,7 +172,7 @@ impl Runner for CpuRunner {
 }
 
 impl Loaded {
-    fn run(&mut self, trial: &Trial, geometry: Geometry, lanes: usize) -> Result<Raw> {
+    fn run(&mut self, trial: &Trial, geometry: Geometry, lanes: usize, launch_cpu: Duration) -> Result<Raw> {
         let run = Run {
             n: trial.initial.n(),
             r: trial.r,
@@ -159,7 +190,7 @@ impl Loaded {
         let mut raw = Raw { seen: RawObservation::default(), grids: Vec::new(), fault: None, output: String::new() };
         let mut launch = 1;
         loop {
-            match self.next_event(launch, LAUNCH_CPU) {
+            match self.next_event(launch, launch_cpu) {
                 Ok(Event::Reply(Reply::Launch(next), _)) => launch = next,
                 Ok(Event::Reply(Reply::Grid(after), blob)) => match Grid::from_cells(n, wire::cells_of(&blob)) {
                     Some(grid) => raw.grids.push((after, grid)),

@@ -25,6 +25,8 @@ mod switch;
 mod symbols;
 mod warp;
 pub mod worker;
+mod yardstick;
 
 pub use abi::DYNAMIC_SHARED;
-pub use engine::{CpuRunner, GeometryOf, Program, this_executable};
+pub use engine::{CpuRunner, GeometryOf, Program, Role, this_executable};
+pub use yardstick::Yardstick;
