@@ -70,6 +70,12 @@ impl Stations for Machine<'_> {
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
         };
         let build = nvcc::check_as_cuda(toolkit, gxx, &source.text, self.order.arch)?;
+        if let Outcome::Rejected(said) = &build.outcome
+            && let Some((line, header)) = nvcc::missing_library(said)
+        {
+            let reason = format!("heat.cu:{line} includes {header}, which nvcc {} came without", toolkit.version);
+            return Ok(self.without_nvcc(&reason, "install the whole CUDA toolkit"));
+        }
         let warnings = build.warnings.shown.iter().map(diagnostic);
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors) = match &build.outcome {
