@@ -155,6 +155,7 @@ fn to_ptx_within(
     let folder = scratch()?;
     let naming = kernel.map(Naming::of).transpose()?;
     let text = naming.as_ref().map_or(source.to_owned(), |naming| naming.appended_to(source));
+    write_headers(folder.path()).context("cannot write to the temporary folder")?;
     let mut arch = arch;
     let mut run = |text: &str| {
         fs::write(folder.path().join(SOURCE_NAME), text).context("cannot write to the temporary folder")?;
@@ -194,6 +195,38 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32, registers: Option<u32>)
     })
 }
 
+/// Small headers of the toolkit that an nvcc from the package index comes without; the toolkit's own win.
+const HEADERS: [(&str, &str); 3] = [
+    ("cuda_profiler_api.h", include_str!("toolkit_headers/cuda_profiler_api.h")),
+    ("nvToolsExt.h", include_str!("toolkit_headers/nvToolsExt.h")),
+    ("nvtx3/nvToolsExt.h", "#include <nvToolsExt.h>\n"),
+];
+
+/// Headers of libraries that only a whole toolkit has.
+const LIBRARIES: [&str; 12] = [
+    "curand", "cublas", "cufft", "cusparse", "cusolver", "cutensor", "cudnn", "nccl", "npp", "nvml", "nvtx3/", "cupti",
+];
+
+/// Where the stand-ins lie, beside heat.cu.
+const STAND_INS: &str = "stand_ins";
+
+fn write_headers(folder: &Path) -> std::io::Result<()> {
+    let folder = folder.join(STAND_INS);
+    fs::create_dir_all(folder.join("nvtx3"))?;
+    HEADERS.into_iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
+}
+
+/// The line of heat.cu and the header of a CUDA library that it includes and this nvcc came without: the machine's
+/// fault, not the text's.
+pub fn missing_library(said: &Diagnostics) -> Option<(u32, String)> {
+    said.shown.iter().find_map(|diagnostic| {
+        let (header, _) = diagnostic.message.split_once(": No such file")?;
+        let header = header.rsplit(' ').next()?;
+        let known = LIBRARIES.iter().any(|library| header.starts_with(library));
+        known.then(|| Some((diagnostic.line?, header.to_owned())))?
+    })
+}
+
 fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
     let readable = [toolkit.folders(), gxx.folders()].concat();
     Tool::new(&toolkit.nvcc, folder)
@@ -201,6 +234,8 @@ fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Pat
         .arg(format!("-arch=sm_{arch}"))
         // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
         .args(["-Xcompiler", "-fno-diagnostics-show-caret"])
+        // The libraries that nvcc brings use the whole of NVTX where they find its header.
+        .args(["-Xcompiler", &format!("-idirafter,{STAND_INS}"), "-DCCCL_DISABLE_NVTX"])
         .arg("-ccbin")
         .arg(&gxx.gxx)
         .args([SOURCE_NAME, "-o", "heat.ptx"])

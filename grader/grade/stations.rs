@@ -81,6 +81,12 @@ impl Stations for Machine<'_> {
             call.map(|_| scope.spawn(|| self.workshop.gpu_reference(toolkit, gxx, arch)));
             nvcc::check_as_cuda(toolkit, gxx, &source.text, call, arch)
         })?;
+        if let Outcome::Rejected(said) = &build.outcome
+            && let Some((line, header)) = nvcc::missing_library(said)
+        {
+            let reason = format!("heat.cu:{line} includes {header}, which nvcc {} came without", toolkit.version);
+            return Ok(self.without_nvcc(&reason, "install the whole CUDA toolkit"));
+        }
         let warnings = build.warnings.shown.iter().map(diagnostic);
         let builds = match &build.outcome {
             Outcome::Compiled(cuda) if call.is_some() => gpu::finish(toolkit, cuda)?,

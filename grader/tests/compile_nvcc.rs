@@ -235,3 +235,20 @@ fn the_shipped_program_compiles() {
     let names: Vec<_> = entries(&cuda.ptx).into_iter().map(|entry| entry.demangled).collect();
     assert!(names.iter().any(|name| name == "heatStepTiled(float const*, float*, int, float)"), "{names:?}");
 }
+
+#[test]
+fn a_library_that_came_without_its_header_is_no_fault_of_the_text() {
+    let said = |message: &str| {
+        let diagnostic = Diagnostic {
+            severity: Severity::Error,
+            line: Some(3),
+            column: None,
+            message: message.to_owned(),
+            source_line: None,
+            tool: Speaker::Nvcc,
+        };
+        missing_library(&Diagnostics { shown: vec![diagnostic], more: 0 })
+    };
+    assert_eq!(said("curand.h: No such file or directory"), Some((3, "curand.h".to_owned())));
+    assert_eq!(said("my_helpers.h: No such file or directory"), None);
+}
