@@ -36,10 +36,23 @@ fn kernel(statements: &str) -> String {
 /// What is added before each read, in order: `4`, `@%p1 16`, `bytes` where it is worked out.
 fn additions(counted: &str) -> Vec<String> {
     let added = |line: &str| {
-        let (guard, rest) = line.split_once("red.global.add.u64 [%hg_0123456789abcdef_slot], ")?;
+        let at_once = line.split_once("red.global.add.u64 [%hg_0123456789abcdef_slot], ");
+        let kept = line.split_once("add.u64 %hg_0123456789abcdef_sum, %hg_0123456789abcdef_sum, ");
+        let (guard, rest) = at_once.filter(|(_, rest)| !rest.ends_with("_sum;")).or(kept)?;
         Some(format!("{guard}{}", rest.trim_end_matches(';').replace("%hg_0123456789abcdef_", "")))
     };
     counted.lines().filter_map(added).collect()
+}
+
+/// What stands after each addition of the sum to the counter, with the addition's guard: `ret;`, `@%p1: @%p1 ret;`.
+fn flushes(counted: &str) -> Vec<String> {
+    let lines: Vec<&str> = counted.lines().collect();
+    let flushed = |pair: &[&str]| {
+        let guard =
+            pair[0].strip_suffix("red.global.add.u64 [%hg_0123456789abcdef_slot], %hg_0123456789abcdef_sum;")?;
+        Some(if guard.is_empty() { pair[1].to_owned() } else { format!("{}: {}", guard.trim(), pair[1]) })
+    };
+    lines.windows(2).filter_map(flushed).collect()
 }
 
 /// Counts a text and has ptxas assemble both forms of it.
@@ -192,31 +205,168 @@ fn only_what_a_kernel_reaches_is_kept_and_judged() {
     assert_eq!(count_reads_of(&whole, &["_Z1kPKfPfif"], COUNTER).map(|text| additions(&text).len()), Ok(1));
 }
 
+const READ: &str = "ld.global.f32 %f1, [%rd1];";
+
+#[test]
+fn a_kernel_counts_wherever_its_threads_end() {
+    let cases: [(&str, &[&str]); 14] = [
+        ("READ", &["ret;"]),
+        ("", &[]),
+        ("@%p1 ret; exit;", &[]),
+        ("@%p1 ret; READ", &["@%p1: @%p1 ret;", "ret;"]),
+        ("@!%p1 ret.uni; READ @%p2 exit; READ", &["@!%p1: @!%p1 ret.uni;", "@%p2: @%p2 exit;", "ret;"]),
+        ("@ ! %p1 ret\n; READ", &["@!%p1: @!%p1 ret;", "ret;"]),
+        ("@%p1 bra L1; READ ret; L1: READ READ", &["ret;", "ret;"]),
+        ("READ @%p1 bra L1; bra L2; L1: ret; L2: exit;", &["ret;", "exit;", "ret;"]),
+        ("L1: READ @%p1 bra L1; @%p2 ret; bra L1;", &["@%p2: @%p2 ret;", "ret;"]),
+        ("{ .reg .pred %p1; mov.pred %p1, %p2; READ @%p1 ret; }", &["@%p1: @%p1 ret;", "ret;"]),
+        ("@%p1 trap; @%p2 brkpt; READ", &["ret;"]),
+        ("READ ret; // ret;\n/* ret; */", &["ret;", "ret;"]),
+        ("READ { .reg .b32 x; { ret; } }", &["ret;", "ret;"]),
+        ("ld.f32 %f1, [%rd1]; .pragma \"nounroll\"; L1: @%p1 bra L1; exit;", &["exit;", "ret;"]),
+    ];
+    for (statements, expected) in cases {
+        let text = counted(&kernel(&statements.replace("READ", READ)));
+        assert_eq!(flushes(&text), expected, "{statements}");
+        assert_eq!(text.contains("_sum"), !expected.is_empty(), "{statements}");
+    }
+}
+
+#[test]
+fn a_body_whose_end_can_be_reached_counts_there_too() {
+    for (end, expected) in [
+        ("READ", &["}"][..]),
+        ("READ @%p1 ret;", &["@%p1: @%p1 ret;", "}"]),
+        ("READ ret; L1:", &["ret;", "}"]),
+        ("READ @%p1 bra L1; ret; L1: { READ }", &["ret;", "}"]),
+        ("READ { exit; } .loc 1 7 5\n", &["exit;"]),
+        ("READ trap;", &["}"]),
+        ("L1: READ bra L1;", &["}"]),
+    ] {
+        let text = kernel("END").replace("END\n\tret;", &end.replace("READ", READ));
+        assert_eq!(flushes(&counted(&text)), expected, "{end}");
+    }
+}
+
+/// A kernel that reads and calls a function with these statements, and another kernel that reads.
+fn calling(statements: &str) -> String {
+    let call = format!("{READ} {{ .param .b64 a; st.param.b64 [a+0], %rd1; call.uni helper, (a); }}");
+    let others = format!(
+        ".func helper (.param .b64 y) {{ .reg .f32 %f<3>; .reg .pred %p<3>; .reg .b64 %rd<3>; .reg .b32 %r1;\n\
+         ld.param.u64 %rd1, [y]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 3;\n{statements}\nret; }}\n\
+         .visible .entry other(.param .u64 in) {{ .reg .b64 %rd1; .reg .f32 %f1;\n\
+         ld.param.u64 %rd1, [in]; {READ} st.global.f32 [%rd1], %f1; ret; }}\n"
+    );
+    kernel(&call).replace(".visible .entry _Z1k", &format!("{others}.visible .entry _Z1k"))
+}
+
+#[test]
+fn what_is_called_counts_at_once_and_an_exit_there_makes_all_do_so() {
+    let at_once = |text: &str| text.matches("red.global.add.u64 [%hg_0123456789abcdef_slot], 4;").count();
+    let text = counted(&calling(&format!("@%p1 ret; {READ}")));
+    assert_eq!((additions(&text).len(), at_once(&text), flushes(&text)), (3, 1, vec!["ret;".into(), "ret;".into()]));
+    let text = counted(&calling("@%p1 ret;"));
+    assert_eq!((additions(&text).len(), at_once(&text), flushes(&text).len()), (2, 0, 2), "kernels alone read");
+    for ending in ["exit;", "@%p1 exit;", "{ @!%p1 exit; }"] {
+        let text = counted(&calling(&format!("{READ} {ending}")));
+        assert_eq!((additions(&text).len(), at_once(&text), flushes(&text).len()), (3, 3, 0), "{ending}");
+        let helper_reads_nothing = counted(&calling(ending));
+        assert_eq!((at_once(&helper_reads_nothing), flushes(&helper_reads_nothing).len()), (2, 0), "{ending}");
+    }
+}
+
+#[test]
+fn the_second_look_sees_a_thread_that_ends_without_its_count() {
+    let source = "@%p1 ret; ld.global.f32 %f1, [%rd1]; @%p2 bra L1; exit; L1:";
+    let plain = Module::parse(&kernel(source)).unwrap();
+    let right = plain.counted(COUNTER).unwrap();
+    assert_eq!(rescan::check(&right, &plain.text(), COUNTER), Ok(()));
+    let flush = "red.global.add.u64 [%hg_0123456789abcdef_slot], %hg_0123456789abcdef_sum;\n";
+    let zero = "mov.b64 %hg_0123456789abcdef_sum, 0;\n";
+    let add = "add.u64 %hg_0123456789abcdef_sum, %hg_0123456789abcdef_sum, 4;\n";
+    let all = [flush, zero, add];
+    assert_eq!(all.map(|line| right.matches(line).count()), [3, 1, 1]);
+    let moved = format!("setp.lt.s32 %p1, %r1, 3;\n{zero}");
+    let slot = "mov.u64 %hg_0123456789abcdef_slot, hg_0123456789abcdef;\n";
+    for (from, to) in [
+        (format!("@%p1 {flush}"), String::new()),
+        (format!("@%p1 {flush}"), flush.into()),
+        (format!("@%p1 {flush}"), format!("@!%p1 {flush}")),
+        (format!("@%p1 {flush}"), format!("@%p1 {flush}@%p1 {flush}")),
+        (format!("{flush}exit;"), "exit;".into()),
+        (format!("{flush}exit;"), format!("{zero}{flush}exit;")),
+        (format!("{flush}ret;"), "ret;".into()),
+        (format!("{flush}ret;"), format!("{flush}{slot}ret;")),
+        (add.into(), format!("{add}{zero}")),
+        (add.into(), format!("{add}{flush}")),
+        (add.into(), format!("{add}{add}")),
+        (add.into(), format!("@%p1 {add}")),
+        (add.into(), add.replace('4', "2")),
+        (add.into(), add.replace("add.u64", "sub.u64")),
+        (add.into(), add.replace("4;", "%hg_0123456789abcdef_sum;")),
+        (add.into(), "red.global.add.u64 [%hg_0123456789abcdef_slot], 4;\n".into()),
+        (zero.into(), String::new()),
+        (zero.into(), zero.replace('0', "1")),
+        (zero.into(), format!("{zero}{zero}")),
+        ("setp.lt.s32 %p1, %r1, 3;\n".into(), moved.clone()),
+        ("mad.wide.u32 %hg_0123456789abcdef_slot".into(), "mad.wide.u32 %hg_0123456789abcdef_from".into()),
+    ] {
+        assert!(right.contains(&from), "{from}");
+        assert!(rescan::check(&right.replacen(&from, &to, 1), &plain.text(), COUNTER).is_err(), "{from} -> {to}");
+    }
+    let late = right.replace(zero, "").replace("setp.lt.s32 %p1, %r1, 3;\n", &moved);
+    assert!(rescan::check(&late, &plain.text(), COUNTER).is_err(), "a sum that begins anew in a loop");
+    let (text, counted) = (plain.text(), right.clone());
+    let func = |text: &str| text.replace(".visible .entry", ".visible .func");
+    assert!(rescan::check(&func(&counted), &func(&text), COUNTER).is_err(), "a sum in a function that is called");
+    let lost = |text: &str| format!("{text}.func f()\n{{\nexit;\n}}\n");
+    assert!(rescan::check(&lost(&counted), &lost(&text), COUNTER).is_err(), "an exit that loses the sum");
+    let open = |text: &str| text.replace("\nret;\n}", "\n}");
+    assert_eq!(rescan::check(&open(&counted), &open(&text), COUNTER), Ok(()), "the end of the body ends the thread");
+    let open = |text: &str| text.replace("\nret;\n}", "\nmov.u32 %r3, 1;\n}");
+    assert!(rescan::check(&open(&counted), &open(&text), COUNTER).is_err(), "a body that ends without its count");
+}
+
 #[test]
 fn the_second_look_sees_a_read_without_its_addition() {
     let plain = Module::parse(&kernel("@%p1 ld.global.f32 %f1, [%rd1];")).unwrap();
     let right = plain.counted(COUNTER).unwrap();
     assert_eq!(rescan::check(&right, &plain.text(), COUNTER), Ok(()));
-    let addition = "@%p1 red.global.add.u64 [%hg_0123456789abcdef_slot], 4;\n";
+    let addition = "@%p1 add.u64 %hg_0123456789abcdef_sum, %hg_0123456789abcdef_sum, 4;\n";
     assert!(right.contains(addition));
     for (from, to) in [
         (addition, ""),
-        ("@%p1 red", "red"),
-        ("@%p1 red", "@!%p1 red"),
-        ("slot], 4;", "slot], 2;"),
+        ("@%p1 add", "add"),
+        ("@%p1 add", "@!%p1 add"),
+        ("sum, 4;", "sum, 2;"),
         ("ret;", "red.global.add.u64 [%hg_0123456789abcdef_slot], 4;\nret;"),
         ("ld.global.f32", "ld.global.v2.f32"),
         ("mad.wide.u32 %hg_0123456789abcdef_slot", "mad.wide.u32 %hg_0123456789abcdef_from"),
     ] {
+        assert!(right.contains(from), "{from}");
         assert!(rescan::check(&right.replacen(from, to, 1), &plain.text(), COUNTER).is_err(), "{from} -> {to}");
     }
+    let func = Module::parse(&calling(&format!("@%p1 {READ} exit;"))).unwrap();
+    let right = func.counted(COUNTER).unwrap();
+    assert_eq!(rescan::check(&right, &func.text(), COUNTER), Ok(()));
+    for (from, to) in [
+        ("@%p1 red.global.add.u64 [%hg_0123456789abcdef_slot], 4;\n", ""),
+        ("@%p1 red", "red"),
+        ("slot], 4;", "slot], 2;"),
+        ("exit;", "red.global.add.u64 [%hg_0123456789abcdef_slot], 4;\nexit;"),
+        ("mad.wide.u32 %hg_0123456789abcdef_slot", "mad.wide.u32 %hg_0123456789abcdef_from"),
+    ] {
+        assert!(right.contains(from), "{from}");
+        assert!(rescan::check(&right.replacen(from, to, 1), &func.text(), COUNTER).is_err(), "{from} -> {to}");
+    }
+    let right = plain.counted(COUNTER).unwrap();
     let changed = right.replace("ld.global.f32", "ld.f32");
     let plain = plain.text().replace("ld.global.f32", "ld.f32");
     assert!(rescan::check(&changed, &plain, COUNTER).is_ok(), "a generic read counted in full");
 }
 
 /// Words that make texts which are nearly PTX.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 44] = [
     "ld",
     ".global",
     ".f32",
@@ -248,6 +398,10 @@ const WORDS: [&str; 40] = [
     ")",
     "call.uni ",
     "ret;",
+    "exit;",
+    "@%p1 ret;",
+    "@!%p2 exit",
+    "ld.global.f32 %f1, [%rd1];",
     ".entry k()",
     ".func f()",
     "ld.f32 %f1, [%rd1];",

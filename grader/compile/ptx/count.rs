@@ -1,4 +1,9 @@
 //! Puts the counting in.
+//!
+//! A kernel adds the bytes of its reads to a register, and adds that to the counter directly before every statement that
+//! ends the thread: an addition to memory for each read takes longer than the reads. Functions that are called count at
+//! once, since their registers are gone when they return. So do the kernels when such a function may end the thread,
+//! which would lose the kernel's register.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -20,9 +25,11 @@ impl Module {
             return Err(NotCountable::hiding("a name that the grader keeps to itself", None));
         }
         let functions: BTreeSet<&str> = self.functions().map(|function| function.name.as_str()).collect();
+        let ends_elsewhere = self.functions().any(ends_another);
         let variable = format!(".visible .global .align 8 .b64 {counter}[{SLOTS}];");
         let counted = self.written(&variable, |function, lines| {
-            let counting = Counting { counter, functions: &functions, scopes: Scopes::default() };
+            let way = if function.kernel && !ends_elsewhere { Way::AtTheEnd } else { Way::AtOnce };
+            let counting = Counting { counter, functions: &functions, scopes: Scopes::default(), way };
             counting.body(function, lines)
         })?;
         rescan::check(&counted, &plain, counter)?;
@@ -30,30 +37,54 @@ impl Module {
     }
 }
 
+/// Whether a function may end the thread of a kernel that calls it. Kernels cannot be called.
+fn ends_another(function: &Function) -> bool {
+    let exit = |piece: &Piece| matches!(&piece.kind, Kind::Instruction(instruction) if instruction.opcode == "exit");
+    !function.kernel && function.body.iter().any(exit)
+}
+
+/// When the counter grows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Before each read.
+    AtOnce,
+    /// Before the thread ends, by what a register holds.
+    AtTheEnd,
+}
+
 /// The counting of one function.
 struct Counting<'a> {
     counter: &'a str,
     functions: &'a BTreeSet<&'a str>,
     scopes: Scopes,
+    way: Way,
 }
 
 impl Counting<'_> {
     fn body(mut self, function: &Function, lines: &mut Vec<String>) -> Result<(), NotCountable> {
-        let mut counted = Vec::new();
-        let mut any = false;
+        let mut additions = Vec::new();
         for piece in &function.body {
             self.scopes.take(piece);
-            let before = counted.len();
-            self.before(piece, &mut counted)?;
-            any |= counted.len() > before;
-            counted.push(piece.text.clone());
+            let mut before = Vec::new();
+            self.before(piece, &mut before)?;
+            additions.push(before);
         }
-        let mut rest = counted.into_iter();
-        lines.extend(rest.next());
-        if any {
-            lines.extend(prologue(self.counter));
+        let any = additions.iter().any(|before| !before.is_empty());
+        let at_the_end = any && self.way == Way::AtTheEnd;
+        let last = function.body.len().saturating_sub(1);
+        let falls_off = falls_off(&function.body);
+        for (index, (piece, before)) in function.body.iter().zip(additions).enumerate() {
+            lines.extend(before);
+            match end_of_thread(piece) {
+                Some(guard) if at_the_end => lines.extend(self.flush(guard)),
+                None if at_the_end && index == last && falls_off => lines.extend(self.flush(None)),
+                _ => {}
+            }
+            lines.push(piece.text.clone());
+            if any && index == 0 {
+                lines.extend(self.prologue());
+            }
         }
-        lines.extend(rest);
         Ok(())
     }
 
@@ -79,8 +110,11 @@ impl Counting<'_> {
             Read::Operand(operand) => self.size(&operand, lines).ok_or_else(unreadable)?,
             Read::Partial { operand, bytes } => self.partial(&operand, bytes, lines).ok_or_else(unreadable)?,
         };
-        let guard = instruction.guard.as_ref().map_or(String::new(), |guard| format!("{guard} "));
-        lines.push(format!("{guard}red.global.add.u64 [%{}_slot], {bytes};", self.counter));
+        let (c, guard) = (self.counter, prefix(instruction.guard.as_deref()));
+        lines.push(match self.way {
+            Way::AtOnce => format!("{guard}red.global.add.u64 [%{c}_slot], {bytes};"),
+            Way::AtTheEnd => format!("{guard}add.u64 %{c}_sum, %{c}_sum, {bytes};"),
+        });
         Ok(())
     }
 
@@ -135,6 +169,49 @@ impl Counting<'_> {
         }
         self.size(operand, lines)
     }
+
+    /// Declares what the counting needs, and begins it.
+    fn prologue(&self) -> Vec<String> {
+        let c = self.counter;
+        let mut lines = vec![
+            format!(".reg .b64 %{c}_slot, %{c}_from, %{c}_bytes;"),
+            format!(".reg .b32 %{c}_i, %{c}_j;"),
+            format!(".reg .pred %{c}_in;"),
+        ];
+        match self.way {
+            Way::AtOnce => lines.extend(slot(c)),
+            Way::AtTheEnd => lines.extend([format!(".reg .b64 %{c}_sum;"), format!("mov.b64 %{c}_sum, 0;")]),
+        }
+        lines
+    }
+
+    /// Adds the register to the counter, for a thread that ends under this guard.
+    fn flush(&self, guard: Option<&str>) -> Vec<String> {
+        let c = self.counter;
+        let mut lines = slot(c).to_vec();
+        lines.push(format!("{}red.global.add.u64 [%{c}_slot], %{c}_sum;", prefix(guard)));
+        lines
+    }
+}
+
+fn prefix(guard: Option<&str>) -> String {
+    guard.map_or(String::new(), |guard| format!("{guard} "))
+}
+
+/// The guard of a statement that ends the thread of a kernel. `trap` and `brkpt` end the run, and need no count.
+fn end_of_thread(piece: &Piece) -> Option<Option<&str>> {
+    match &piece.kind {
+        Kind::Instruction(instruction) if ["ret", "exit"].contains(&instruction.opcode.as_str()) => {
+            Some(instruction.guard.as_deref())
+        }
+        _ => None,
+    }
+}
+
+/// Whether control may reach the closing brace of a body.
+fn falls_off(body: &[Piece]) -> bool {
+    let passed = |piece: &&Piece| matches!(piece.kind, Kind::Close | Kind::Loc | Kind::Directive);
+    body.iter().rev().find(|piece| !passed(piece)).and_then(end_of_thread) != Some(None)
 }
 
 /// A directive within a function.
@@ -151,13 +228,10 @@ fn within(piece: &Piece) -> Result<(), NotCountable> {
     }
 }
 
-/// Computes the thread's counter, and declares what the counting needs.
-fn prologue(c: &str) -> [String; 10] {
+/// Computes the address of the thread's counter.
+fn slot(c: &str) -> [String; 7] {
     let multiprocessors = SLOTS / 32;
     [
-        format!(".reg .b64 %{c}_slot, %{c}_from, %{c}_bytes;"),
-        format!(".reg .b32 %{c}_i, %{c}_j;"),
-        format!(".reg .pred %{c}_in;"),
         format!("mov.u32 %{c}_i, %smid;"),
         format!("and.b32 %{c}_i, %{c}_i, {};", multiprocessors - 1),
         format!("mov.u32 %{c}_j, %laneid;"),

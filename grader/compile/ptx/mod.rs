@@ -1,4 +1,4 @@
-//! Counts the global reads of a kernel: an addition to a counter before every statement of PTX that reads global memory.
+//! Counts the global reads of a kernel: an addition of the bytes before every statement of PTX that reads global memory.
 //!
 //! PTX is text, and text that a learner had a hand in (`asm`), so a disagreement with ptxas about what it says could
 //! hide a read. Therefore [`text`] takes the PTX apart into statements and [`module`] writes them anew, one a line,
