@@ -114,7 +114,7 @@ impl<'t> Function<'t> {
         if !tokens[brace].is("{") {
             return None;
         }
-        let start = tokens[..open - 1].iter().rposition(|token| ends_declaration(token)).map_or(0, |end| end + 1);
+        let start = tokens[..open - 1].iter().rposition(ends_declaration).map_or(0, |end| end + 1);
         Some(Self { name, head: &tokens[start..=close], body: &tokens[brace + 1..matching(tokens, brace)?] })
     }
 

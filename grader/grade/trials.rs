@@ -46,12 +46,15 @@ pub struct TimedRun {
 enum Stream {
     Watched,
     Long,
+    /// On a GPU: the counted run, beside the long one. Two processes take turns in either.
+    Counted,
 }
 
-const STREAMS: [Stream; 2] = [Stream::Watched, Stream::Long];
+const STREAMS: [Stream; 3] = [Stream::Watched, Stream::Long, Stream::Counted];
 
 fn stream_of(planned: &Planned) -> Stream {
     match (planned.on, planned.kind) {
+        (Processor::Gpu, Kind::Count) => Stream::Counted,
         (Processor::Gpu, _) => Stream::Long,
         (Processor::Cpu, Kind::Sharp | Kind::Thousand | Kind::Time) => Stream::Long,
         (Processor::Cpu, Kind::Hazards | Kind::Count | Kind::Portable) => Stream::Watched,
@@ -100,9 +103,9 @@ type Result = anyhow::Result<Option<Outcome>>;
 /// Who runs what next.
 struct Dispatcher<'p> {
     plan: &'p [Planned],
-    orders: [mpsc::Sender<(usize, Planned)>; 2],
-    queues: [VecDeque<usize>; 2],
-    busy: [bool; 2],
+    orders: [mpsc::Sender<(usize, Planned)>; STREAMS.len()],
+    queues: [VecDeque<usize>; STREAMS.len()],
+    busy: [bool; STREAMS.len()],
     /// What came back and waits for its turn to be folded.
     done: Vec<Option<Result>>,
     /// Whether a trial has come back, by its place in the plan.
@@ -110,13 +113,13 @@ struct Dispatcher<'p> {
 }
 
 impl<'p> Dispatcher<'p> {
-    fn new(plan: &'p [Planned], orders: [mpsc::Sender<(usize, Planned)>; 2]) -> Self {
+    fn new(plan: &'p [Planned], orders: [mpsc::Sender<(usize, Planned)>; STREAMS.len()]) -> Self {
         let of = |stream| (0..plan.len()).filter(|&at| stream_of(&plan[at]) == stream).collect();
         Self {
             plan,
             orders,
             queues: STREAMS.map(of),
-            busy: [false; 2],
+            busy: [false; STREAMS.len()],
             done: plan.iter().map(|_| None).collect(),
             back: vec![false; plan.len()],
         }
@@ -152,8 +155,12 @@ impl<'p> Dispatcher<'p> {
         Ok(())
     }
 
-    /// The long run cannot be called off half-way, so it waits for what finds most faults in a second. On a GPU it is short.
+    /// The long run cannot be called off half-way, so it waits for what finds most faults in a second; on a GPU it is short.
+    /// Nothing else runs on the GPU while a kernel is timed.
     fn may_start(&self, at: usize) -> bool {
+        if self.plan[at].kind == Kind::Time {
+            return (0..at).all(|before| self.plan[before].on == Processor::Cpu || self.back[before]);
+        }
         let quick = |before: &usize| matches!(self.plan[*before].kind, Kind::Hazards | Kind::Sharp);
         self.plan[at].kind != Kind::Thousand
             || self.plan[at].on == Processor::Gpu
@@ -200,7 +207,7 @@ impl Bench<'_> {
                 let whole = timed.grid.filter(|round| round.launches == trial.launches);
                 let last = whole.map(|round| Arc::new(round.grid));
                 outcome.fault = timed.fault;
-                outcome.timed = Some(Clocked::Measured { times: timed.times, reads, last });
+                outcome.timed = Some(Clocked::Measured { times: Box::new(timed.times), reads, last });
             }
             Err(error) => outcome.timed = Some(Clocked::Not(format!("{error:#}"))),
         }

@@ -61,7 +61,7 @@ impl RunsDiffer {
 #[derive(Clone, Debug)]
 pub enum Clocked {
     /// What was measured; words read per cell-step by the reference's kernels; and the grid after a whole round.
-    Measured { times: RawTimes, reads: Vec<(String, f64)>, last: Option<Arc<Grid>> },
+    Measured { times: Box<RawTimes>, reads: Vec<(String, f64)>, last: Option<Arc<Grid>> },
     /// Why nothing was: the machine's doing.
     Not(String),
 }

@@ -67,7 +67,9 @@ pub struct Round {
     pub warmups: u32,
     /// Launches between the two events.
     pub launches: u32,
-    /// Whether the final grid is wanted.
+    /// Whether the final grid is compared with that of the first round.
+    pub compare: bool,
+    /// Whether the final grid is wanted; only of a round that compares.
     pub keep: bool,
 }
 

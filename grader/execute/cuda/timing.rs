@@ -161,7 +161,8 @@ impl Field<'_> {
             for at in order {
                 let launches = self.entrants[at].times.launches;
                 let submitted = self.entrants[at].by == TimedBy::Submission && self.entrants[at].kernel == 0;
-                let round = match self.round(at, launches, submitted && pass + 1 == passes)? {
+                let keep = submitted && pass + 1 == passes;
+                let round = match self.round(at, launches, keep)? {
                     Ok(round) => round,
                     Err(fault) => return Ok(Some(fault)),
                 };
@@ -177,8 +178,10 @@ impl Field<'_> {
     fn round(&mut self, at: usize, launches: u32, keep: bool) -> Result<Result<RawRound, RunFault>> {
         let entrant = &self.entrants[at];
         let runner = &mut *self.runners[entrant.by as usize];
-        let Entrant { kernel, geometry, .. } = *entrant;
-        let request = Request::Round(Round { kernel, r: self.plan.r, geometry, warmups: WARMUPS, launches, keep });
+        let Entrant { by, kernel, geometry, .. } = *entrant;
+        let compare = by == TimedBy::Submission && kernel == 0;
+        let request =
+            Request::Round(Round { kernel, r: self.plan.r, geometry, warmups: WARMUPS, launches, compare, keep });
         let expected = entrant.expected.unwrap_or(0.0) * f64::from(launches);
         let wall = ROUND_WALL * WARMUPS + Duration::from_secs_f64(expected * ROUND_SLACK / 1000.0);
         let (round, blob) = match (runner.ask_kernel(&request, wall)?, entrant.by) {
