@@ -1,12 +1,13 @@
 //! Effect 1: compilers. Yields every build that a grade needs, so that nothing loops back to it.
 //!
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
-//! CUDA and turns it into PTX and cubins ([`gpu`] and [`ptx`]: with its reads
-//! counted), [`diagnostics`] reads what compilers say, [`process`] runs them.
+//! CUDA, [`gpu`] and [`ptx`] turn it into cubins, one of which counts its reads, [`host`] builds it for engine cpu ([`rewrite`],
+//! [`thread_loops`]), [`diagnostics`] reads what compilers say, [`process`] runs them.
 
 mod declarations;
 pub mod diagnostics;
 pub mod fetch;
+mod functions;
 pub mod gpu;
 pub mod host;
 mod host_only;

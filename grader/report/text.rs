@@ -173,11 +173,6 @@ fn closing(report: &Report) -> String {
     let mut text = String::from("\n");
     if let Some(timing) = &report.timing {
         text.extend(timing::table(timing).into_iter().map(|line| line + "\n"));
-        let [low, high] = timing.interval;
-        text.push_str(&format!(
-            "{:.3} times heatStepTiled's time a timestep (95% interval {low:.3} to {high:.3})\n",
-            timing.ratio
-        ));
     }
     if let Some(reads) = &report.reads {
         text.push_str(&format!("{:.3} words read per cell-step, budget {}\n", reads.per_cell_step, reads.budget));
