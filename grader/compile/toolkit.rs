@@ -60,6 +60,14 @@ pub struct HostCompiler {
     pub version: String,
 }
 
+/// A compute-sanitizer that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sanitizer {
+    pub path: PathBuf,
+    /// `2025.3.1.0`
+    pub version: String,
+}
+
 /// Oldest releases that do: nvcc 11 brought `-std=c++17`, g++ 9 complete C++17.
 const OLDEST_NVCC: u32 = 11;
 const OLDEST_GXX: u32 = 9;
@@ -185,6 +193,35 @@ fn host_compiler_at(gxx: &Path) -> Result<HostCompiler, String> {
         return Err(format!("{named} is version {version}, and g++ {OLDEST_GXX} or later is needed"));
     }
     Ok(HostCompiler { gxx: gxx.to_owned(), version })
+}
+
+/// NVIDIA's compute-sanitizer, which comes with the CUDA toolkit: in CUDA_HOME (or CUDA_PATH), on PATH, in /usr/local/cuda.
+pub fn find_sanitizer() -> Lookup<Sanitizer> {
+    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let homes = homes.filter(|home| home.is_absolute()).flat_map(|home| sanitizers_of(&home));
+    let path = find_program("compute-sanitizer");
+    find_sanitizer_in(homes.chain(path).chain(sanitizers_of(Path::new("/usr/local/cuda"))))
+}
+
+/// The first of these that answers.
+fn find_sanitizer_in(places: impl Iterator<Item = PathBuf>) -> Lookup<Sanitizer> {
+    let mut reason = "no compute-sanitizer was found".to_owned();
+    for path in places.filter(|path| is_executable(path)) {
+        match ask(&path, &["--version"]) {
+            Ok(answer) => {
+                let version =
+                    answer.stdout.lines().find_map(|line| line.trim().strip_prefix("Version ")?.split(' ').next());
+                return Lookup::Found(Sanitizer { path, version: version.unwrap_or("of unknown version").to_owned() });
+            }
+            Err(why) => reason.push_str(&format!("; {why}")),
+        }
+    }
+    Lookup::Missing { reason, remedy: "it comes with the CUDA toolkit".to_owned() }
+}
+
+/// Where a toolkit has it: the program itself, and a script that starts it.
+fn sanitizers_of(root: &Path) -> [PathBuf; 2] {
+    ["compute-sanitizer/compute-sanitizer", "bin/compute-sanitizer"].map(|place| root.join(place))
 }
 
 fn nvcc_version(nvcc: &Path) -> Result<String, String> {

@@ -4,6 +4,7 @@
 //! [`faults`] puts driver errors into words, [`timing`] lets two workers take turns under the GPU's [`lock`]. The worker's
 //! side: [`worker`] serves requests, [`run`] makes a trial and [`rounds`] a timed round on [`grids`] between guard bands,
 //! [`counter`] reads the counted build's counters, [`clocks`] asks NVML, and [`driver`] is all that calls the driver.
+//! [`sanitize`] starts the same worker under NVIDIA's compute-sanitizer and reads its [log](`sanitizer_log`).
 
 mod clocks;
 mod counter;
@@ -16,6 +17,8 @@ mod message;
 mod program;
 mod rounds;
 mod run;
+pub mod sanitize;
+mod sanitizer_log;
 pub mod timing;
 pub mod worker;
 
