@@ -268,3 +268,32 @@ fn system_folders() -> Vec<PathBuf> {
     ];
     FOLDERS.map(PathBuf::from).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_first_compute_sanitizer_that_answers_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, script: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let broken = write("broken", "exit 1");
+        let works = write("works", "echo 'NVIDIA (R) Compute Sanitizer'; echo 'Version 2025.3.1.0 (build 36400806)'");
+        let absent = folder.path().join("absent");
+        let found = find_sanitizer_in([absent.clone(), broken.clone(), works.clone()].into_iter());
+        assert_eq!(found, Lookup::Found(Sanitizer { path: works, version: "2025.3.1.0".to_owned() }));
+        let Lookup::Missing { reason, .. } = find_sanitizer_in([absent, broken].into_iter()) else { panic!() };
+        assert!(
+            reason.starts_with("no compute-sanitizer was found; ") && reason.ends_with("broken does not run"),
+            "{reason}"
+        );
+    }
+}

@@ -9,7 +9,8 @@ use super::{Actor, Place};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SanitizerTool {
-    /// Accesses outside allocations and shared or local arrays, and misaligned ones.
+    /// Accesses outside an allocation, or outside all shared memory of a block, and misaligned ones. One that strays from
+    /// one array of a block or thread into the next is not seen; engine cpu sees it.
     Memcheck,
     /// Shared memory that two threads touch between barriers.
     Racecheck,

@@ -1,6 +1,7 @@
 //! What compute-sanitizer's findings mean for the checks `memory` and `race`.
 //!
-//! They matter most where engine cpu cannot watch the kernel. Where it can, the two agree, and its words come first.
+//! They matter most where engine cpu cannot watch the kernel. Where it can, it sees more (a load one word past a shared
+//! array that lies in another one, an unfilled shared word, an early return), and its words come first.
 
 use super::hazards::advice;
 use super::{Seen, words};
@@ -92,7 +93,7 @@ pub fn message(finding: &Finding) -> String {
     let to = if *store == Some(true) { "to" } else { "from" };
     let what = match kind {
         FindingKind::OutOfRange if memory == "global" => format!("{access} outside both grids"),
-        FindingKind::OutOfRange => format!("{access} {to} {memory} memory outside its arrays"),
+        FindingKind::OutOfRange => format!("{access} {to} {memory} memory that it does not have"),
         FindingKind::Misaligned => {
             format!("{access} {to} {memory} memory at an address that is not a multiple of its size")
         }

@@ -1,5 +1,7 @@
 //! What compute-sanitizer's findings do to the checks, and how they are reported.
 
+#![allow(dead_code, reason = "the fakes serve several test binaries")]
+
 mod fake;
 
 use fake::{FakeEngine, check, judged};
@@ -74,7 +76,9 @@ fn a_race_fails_race_and_one_that_may_be_none_warns() {
     };
     let (status, summary, memory) = race(FindingKind::Race);
     assert_eq!((status, memory), (Status::Fail, Status::Pass));
-    assert!(summary.starts_with("heat.cu:57: no barrier between a load of a shared word and another thread's access at heat.cu:59"));
+    assert!(summary.starts_with(
+        "heat.cu:57: no barrier between a load of a shared word and another thread's access at heat.cu:59"
+    ));
     assert_eq!(race(FindingKind::MaybeRace).0, Status::Warn);
 }
 

@@ -11,12 +11,11 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rustix::rand::GetRandomFlags;
 
 use super::faults::run_fault;
-use super::message::{BandChange, GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
+use super::message::{GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
+use super::observation::observation;
 use super::program::{Program, geometry_for, load_request};
 use crate::execute::process::{Event, WorkerProcess};
-use crate::execute::{
-    Hazard, HazardKind, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, wire,
-};
+use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch, wire};
 use crate::grid::Grid;
 
 /// Wall time of one launch.
@@ -228,50 +227,6 @@ impl Runner for CudaRunner {
             self.end_worker();
         }
         Ok(observation(raw, grids, fault, output, n))
-    }
-}
-
-fn observation(
-    raw: RawObservation,
-    grids: Vec<(u32, Grid)>,
-    fault: Option<RunFault>,
-    output: String,
-    n: usize,
-) -> Observation {
-    let input_changed = raw.input_changed.map(|(launch, cell, before, after)| InputChange {
-        launch,
-        row: cell / n,
-        column: cell % n,
-        before: f32::from_bits(before),
-        after: f32::from_bits(after),
-    });
-    Observation {
-        grids,
-        words_read: raw.words_read,
-        hazards: raw.bands.iter().map(hazard).collect(),
-        input_changed,
-        shortcut: false,
-        writer: None,
-        fault,
-        output,
-        cpu_seconds: 0.0,
-        wall_seconds: raw.wall_seconds,
-    }
-}
-
-/// A store into a guard band.
-fn hazard(change: &BandChange) -> Hazard {
-    let cell = change.cell;
-    Hazard {
-        kind: HazardKind::OutOfRange,
-        memory: Some(if change.input { Memory::In { cell } } else { Memory::Out { cell } }),
-        store: true,
-        bytes: 4,
-        place: None,
-        actor: None,
-        other: None,
-        launch: change.launch,
-        count: change.count,
     }
 }
 

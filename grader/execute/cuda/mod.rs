@@ -1,6 +1,6 @@
 //! Engine cuda: cubins run on a GPU, in a worker process that alone talks to the driver.
 //!
-//! The grader's side: [`engine`] starts a worker, gives it a [`program`] and turns what it says into an observation,
+//! The grader's side: [`engine`] starts a worker, gives it a [`program`] and turns what it says into an [`observation`],
 //! [`faults`] puts driver errors into words, [`timing`] lets two workers take turns under the GPU's [`lock`]. The worker's
 //! side: [`worker`] serves requests, [`run`] makes a trial and [`rounds`] a timed round on [`grids`] between guard bands,
 //! [`counter`] reads the counted build's counters, [`clocks`] asks NVML, and [`driver`] is all that calls the driver.
@@ -14,6 +14,7 @@ mod faults;
 mod grids;
 mod lock;
 mod message;
+mod observation;
 mod program;
 mod rounds;
 mod run;

@@ -24,13 +24,16 @@ pattern!(RACE, r"(?i)^(error|warning): race reported between (read|write) access
 pattern!(PLACE, r"\bheat\.cu:(\d+)");
 pattern!(THREAD, r"by thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)");
 pattern!(HAZARDS, r"\[(\d+) hazards?\]");
+pattern!(UNPRINTED, r"SUMMARY: (\d+) errors were not printed");
 
 /// The findings of a log, each site once. `None`: the tool did not come to its end.
 pub fn findings(log: &str) -> Option<Vec<Finding>> {
     let mut found: Vec<Finding> = Vec::new();
     let mut ended = false;
+    let mut unprinted = 0;
     for record in records(log) {
         ended |= record[0].contains("SUMMARY:");
+        unprinted += UNPRINTED.captures(record[0]).and_then(|count| count[1].parse::<u64>().ok()).unwrap_or(0);
         let Some(finding) = finding(&record) else { continue };
         let same = |known: &&mut Finding| {
             (known.kind, known.place, known.store) == (finding.kind, finding.place, finding.store)
@@ -39,6 +42,10 @@ pub fn findings(log: &str) -> Option<Vec<Finding>> {
             Some(known) => known.count += finding.count,
             None => found.push(finding),
         }
+    }
+    // Of several sites it is not known which were left out: their counts are of what was printed.
+    if let [only] = &mut found[..] {
+        only.count += unprinted;
     }
     (ended || !found.is_empty()).then_some(found)
 }
