@@ -92,6 +92,9 @@ struct Common {
     /// What runs the kernel.
     #[arg(long, value_enum, default_value = "auto")]
     engine: Engine,
+    /// Let NVIDIA's compute-sanitizer watch the kernel as well; needs a GPU.
+    #[arg(long)]
+    sanitize: bool,
     /// The architecture that nvcc compiles for: the GPU's unless given, sm_75 where there is none. Engine cpu enforces the
     /// limits of sm_75, the lesson's.
     #[arg(long, value_name = "sm_NN", value_parser = arch)]
@@ -216,8 +219,8 @@ fn worker(main: fn() -> anyhow::Result<()>) -> ExitCode {
 }
 
 fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order {
-    let Common { seed, strict, arch, engine, .. } = common;
-    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), quiet: false }
+    let Common { seed, strict, arch, engine, sanitize, .. } = common;
+    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), sanitize, quiet: false }
 }
 
 /// Grades, and delivers a report whatever happens.

@@ -3,6 +3,7 @@
 //! Looks only: nothing is fetched or written but a probe file in the cache folder, and no finding is an error.
 
 mod driver;
+mod gpu;
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub enum Subject {
     Pip,
     HostCompiler,
     Gpu,
+    Sanitizer,
     Landlock,
     Seccomp,
     UserNamespaces,
@@ -70,6 +72,7 @@ impl Subject {
             Self::Pip => "pip",
             Self::HostCompiler => "host compiler",
             Self::Gpu => "GPU",
+            Self::Sanitizer => "sanitizer",
             Self::Landlock => "landlock",
             Self::Seccomp => "seccomp",
             Self::UserNamespaces => "user namespaces",
@@ -82,7 +85,7 @@ impl Subject {
 /// Looks at everything. Never fetches: it says whether a grade would.
 pub fn examine(offline: bool) -> Vec<Finding> {
     let pip = pip();
-    let mut findings = vec![nvcc(offline, pip.state), pip, host_compiler(), gpu()];
+    let mut findings = vec![nvcc(offline, pip.state), pip, host_compiler(), gpu::gpu(), gpu::sanitizer()];
     findings.extend([landlock(), seccomp(), user_namespaces(), cache(), machine()]);
     findings
 }
@@ -192,17 +195,6 @@ fn host_compiler() -> Finding {
         Lookup::Missing { reason, remedy } => {
             Finding::new(Subject::HostCompiler, State::Missing, reason, format!("nothing can be compiled; {remedy}"))
         }
-    }
-}
-
-fn gpu() -> Finding {
-    let effect = "the cpu engine grades; the time check is skipped";
-    match driver::devices() {
-        Ok(devices) if devices.is_empty() => {
-            Finding::new(Subject::Gpu, State::Missing, "the driver sees no GPU", effect)
-        }
-        Ok(devices) => Finding::found(Subject::Gpu, devices.join(", ")),
-        Err(reason) => Finding::new(Subject::Gpu, State::Missing, reason, effect),
     }
 }
 

@@ -185,7 +185,15 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32, registers: Option<u32>)
     let folder = scratch()?;
     fs::write(folder.path().join("heat.ptx"), ptx).context("cannot write to the temporary folder")?;
     let finished = Tool::new(&toolkit.ptxas, folder.path())
-        .args(["-v".to_owned(), format!("-arch=sm_{arch}"), "heat.ptx".into(), "-o".into(), "heat.cubin".into()])
+        // Lines for compute-sanitizer; they change no instruction.
+        .args([
+            "-v".to_owned(),
+            "-lineinfo".into(),
+            format!("-arch=sm_{arch}"),
+            "heat.ptx".into(),
+            "-o".into(),
+            "heat.cubin".into(),
+        ])
         .args(registers.map(|most| format!("-maxrregcount={most}")))
         .confined(landlock::ruleset(&toolkit.folders(), &[folder.path().into()]))
         .run()?;
@@ -244,12 +252,18 @@ fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Pat
         .run()
 }
 
-/// The architecture that this nvcc knows next to `arch`: the lowest above it, else the highest.
-fn nearest_arch(toolkit: &Toolkit, folder: &Path, arch: u32) -> Result<u32> {
+/// The architectures that this nvcc compiles for, rising: 75 is sm_75. `folder` is one to work in.
+pub fn known_archs(toolkit: &Toolkit, folder: &Path) -> Result<Vec<u32>> {
     let listed = Tool::new(&toolkit.nvcc, folder).arg("--list-gpu-arch").run()?;
     let known = listed.stdout.lines().filter_map(|line| line.trim().strip_prefix("compute_")?.parse().ok());
     let mut known: Vec<u32> = known.collect();
     known.sort_unstable();
+    Ok(known)
+}
+
+/// The architecture that this nvcc knows next to `arch`: the lowest above it, else the highest.
+fn nearest_arch(toolkit: &Toolkit, folder: &Path, arch: u32) -> Result<u32> {
+    let known = known_archs(toolkit, folder)?;
     let nearest = known.iter().find(|known| **known >= arch).or(known.last());
     nearest.copied().with_context(|| format!("nvcc {} knows no GPU architecture near sm_{arch}", toolkit.version))
 }

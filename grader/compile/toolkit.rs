@@ -60,6 +60,14 @@ pub struct HostCompiler {
     pub version: String,
 }
 
+/// A compute-sanitizer that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sanitizer {
+    pub path: PathBuf,
+    /// `2025.3.1.0`
+    pub version: String,
+}
+
 /// Oldest releases that do: nvcc 11 brought `-std=c++17`, g++ 9 complete C++17.
 const OLDEST_NVCC: u32 = 11;
 const OLDEST_GXX: u32 = 9;
@@ -187,6 +195,35 @@ fn host_compiler_at(gxx: &Path) -> Result<HostCompiler, String> {
     Ok(HostCompiler { gxx: gxx.to_owned(), version })
 }
 
+/// NVIDIA's compute-sanitizer, which comes with the CUDA toolkit: in CUDA_HOME (or CUDA_PATH), on PATH, in /usr/local/cuda.
+pub fn find_sanitizer() -> Lookup<Sanitizer> {
+    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let homes = homes.filter(|home| home.is_absolute()).flat_map(|home| sanitizers_of(&home));
+    let path = find_program("compute-sanitizer");
+    find_sanitizer_in(homes.chain(path).chain(sanitizers_of(Path::new("/usr/local/cuda"))))
+}
+
+/// The first of these that answers.
+fn find_sanitizer_in(places: impl Iterator<Item = PathBuf>) -> Lookup<Sanitizer> {
+    let mut reason = "no compute-sanitizer was found".to_owned();
+    for path in places.filter(|path| is_executable(path)) {
+        match ask(&path, &["--version"]) {
+            Ok(answer) => {
+                let version =
+                    answer.stdout.lines().find_map(|line| line.trim().strip_prefix("Version ")?.split(' ').next());
+                return Lookup::Found(Sanitizer { path, version: version.unwrap_or("of unknown version").to_owned() });
+            }
+            Err(why) => reason.push_str(&format!("; {why}")),
+        }
+    }
+    Lookup::Missing { reason, remedy: "it comes with the CUDA toolkit".to_owned() }
+}
+
+/// Where a toolkit has it: the program itself, and a script that starts it.
+fn sanitizers_of(root: &Path) -> [PathBuf; 2] {
+    ["compute-sanitizer/compute-sanitizer", "bin/compute-sanitizer"].map(|place| root.join(place))
+}
+
 fn nvcc_version(nvcc: &Path) -> Result<String, String> {
     static FULL: LazyLock<Regex> = LazyLock::new(|| pattern(r"release (\d+\.\d+)(?:, V(\d+(?:\.\d+)+))?"));
     let answer = ask(nvcc, &["--version"])?;
@@ -230,4 +267,33 @@ fn system_folders() -> Vec<PathBuf> {
         "/gnu/store",
     ];
     FOLDERS.map(PathBuf::from).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_first_compute_sanitizer_that_answers_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, script: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let broken = write("broken", "exit 1");
+        let works = write("works", "echo 'NVIDIA (R) Compute Sanitizer'; echo 'Version 2025.3.1.0 (build 36400806)'");
+        let absent = folder.path().join("absent");
+        let found = find_sanitizer_in([absent.clone(), broken.clone(), works.clone()].into_iter());
+        assert_eq!(found, Lookup::Found(Sanitizer { path: works, version: "2025.3.1.0".to_owned() }));
+        let Lookup::Missing { reason, .. } = find_sanitizer_in([absent, broken].into_iter()) else { panic!() };
+        assert!(
+            reason.starts_with("no compute-sanitizer was found; ") && reason.ends_with("broken does not run"),
+            "{reason}"
+        );
+    }
 }

@@ -2,8 +2,23 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-/// Asks libcuda for its GPUs: name, compute capability, driver version (the CUDA release that it speaks).
-pub(super) fn devices() -> Result<Vec<String>, String> {
+/// What the driver says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Devices {
+    /// The CUDA release that it speaks: (13, 0).
+    pub release: (u32, u32),
+    pub gpus: Vec<Device>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Device {
+    pub name: String,
+    /// Compute capability without its dot: 75 for sm_75; `None` when the GPU does not answer.
+    pub arch: Option<u32>,
+}
+
+/// Asks libcuda for its GPUs.
+pub(super) fn devices() -> Result<Devices, String> {
     // SAFETY: loading runs the library's constructors; libcuda is the driver's own and is made to be loaded so.
     let library = unsafe { libloading::Library::new("libcuda.so.1") };
     let library = library.map_err(|_| "no CUDA driver (libcuda) was found".to_owned())?;
@@ -38,7 +53,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn devices(&self) -> Result<Vec<String>, String> {
+    fn devices(&self) -> Result<Devices, String> {
         let refused = |status: Status| {
             if status == 0 { Ok(()) } else { Err(format!("the CUDA driver answers with error {status}")) }
         };
@@ -48,11 +63,11 @@ impl<'a> Driver<'a> {
         // SAFETY: both write one int through a pointer to a live one.
         refused(unsafe { (self.version)(&raw mut version) })?;
         refused(unsafe { (self.count)(&raw mut count) })?;
-        let cuda = format!("driver for CUDA {}.{}", version / 1000, version % 1000 / 10);
-        Ok((0..count).map(|ordinal| format!("{} ({cuda})", self.describe(ordinal))).collect())
+        let release = (version.unsigned_abs() / 1000, version.unsigned_abs() % 1000 / 10);
+        Ok(Devices { release, gpus: (0..count).map(|ordinal| self.describe(ordinal)).collect() })
     }
 
-    fn describe(&self, ordinal: c_int) -> String {
+    fn describe(&self, ordinal: c_int) -> Device {
         const MAJOR: c_int = 75;
         const MINOR: c_int = 76;
         let mut device = 0;
@@ -60,7 +75,7 @@ impl<'a> Driver<'a> {
         // SAFETY: the first call writes one int; the second at most 127 bytes and a zero into the array.
         let status = unsafe { (self.get)(&raw mut device, ordinal) | (self.name)(name.as_mut_ptr(), 127, device) };
         if status != 0 {
-            return format!("GPU {ordinal}, which does not answer");
+            return Device { name: format!("GPU {ordinal}, which does not answer"), arch: None };
         }
         let figure = |which| {
             let mut value = 0;
@@ -70,6 +85,7 @@ impl<'a> Driver<'a> {
         };
         // SAFETY: the array was zeroed and its last byte is out of the call's reach, so a zero ends the name.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy();
-        format!("{name}, sm_{}{}", figure(MAJOR), figure(MINOR))
+        let arch = Some((figure(MAJOR) * 10 + figure(MINOR)).unsigned_abs());
+        Device { name: name.into_owned(), arch }
     }
 }

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod limits;
 mod process;
+pub mod sanitized;
 mod service;
 mod times;
 pub mod wire;

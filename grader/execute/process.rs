@@ -108,7 +108,18 @@ impl<Reply> WorkerProcess<Reply> {
 
     /// Waits a moment for the worker to end by itself.
     pub fn wait_briefly(&mut self) -> Option<ExitStatus> {
-        for _ in 0..50 {
+        self.wait(Duration::from_millis(500))
+    }
+
+    /// Lets the worker end in good order, as it does when no request can come any more; ends it after `patience`.
+    pub fn close(&mut self, patience: Duration) -> Option<ExitStatus> {
+        self.requests = None;
+        self.wait(patience)
+    }
+
+    fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let started = Instant::now();
+        while started.elapsed() < patience {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
             }

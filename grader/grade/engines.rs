@@ -1,6 +1,6 @@
 //! What runs the two programs of a grade: engine cpu, engine cuda, or both side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,9 @@ use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
 use crate::compile::ptx::NotCountable;
 use crate::execute::cpu::{self, CpuRunner, GeometryOf, Role, Yardstick, this_executable};
+use crate::execute::cuda::sanitize::{Sizes, sanitize};
 use crate::execute::cuda::{self, Counted, CudaRunner, GpuInfo, TimingPlan};
+use crate::execute::sanitized::Sanitized;
 use crate::execute::{Observation, Processor, Runner, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::judge::case::Program;
@@ -30,6 +32,8 @@ pub struct Engines {
     /// Or why it cannot run the submission.
     pub cpu: Result<Cpu, String>,
     pub gpu: Option<Gpu>,
+    /// What compute-sanitizer said, or why it did not run; `None` when it was not asked for.
+    pub sanitized: Option<Result<Vec<Sanitized>, String>>,
 }
 
 impl Engine for Engines {
@@ -39,7 +43,12 @@ impl Engine for Engines {
 
     fn means(&self) -> Means {
         let uncounted = self.gpu.as_ref().and_then(|gpu| gpu.uncounted.clone());
-        Means { gpu: self.gpu.is_some(), unwatched: self.cpu.as_ref().err().cloned(), uncounted }
+        let sanitized = self.sanitized.iter().flatten().flatten().cloned().collect();
+        Means { gpu: self.gpu.is_some(), unwatched: self.cpu.as_ref().err().cloned(), uncounted, sanitized }
+    }
+
+    fn not_sanitized(&self) -> Option<String> {
+        self.sanitized.as_ref()?.as_ref().err().cloned()
     }
 
     fn runner(&self, program: Program, on: Processor) -> Result<Box<dyn Runner>> {
@@ -244,6 +253,25 @@ impl Gpu {
         let submission = cuda::Program { kernel, counted, also_timed: vec![copy], arch };
         let workers = [pair.reference, pair.submission].map(|runner| Arc::new(Mutex::new(runner)));
         Self { workers, programs: [tiled, submission], global, uncounted }
+    }
+
+    /// Loads the modules of both programs. An error says why the driver does not take them.
+    pub fn loads(&self) -> Result<()> {
+        for program in [Program::Reference, Program::Submission] {
+            let mut worker = self.worker(program);
+            worker.load(self.programs[program as usize].clone());
+            worker.load_now()?;
+        }
+        Ok(())
+    }
+
+    /// Runs the submission under compute-sanitizer, on the small grids whose threads engine cpu watches.
+    pub fn sanitize(&self, sanitizer: &Path, exercise: &Exercise, seed: u64) -> Result<Vec<Sanitized>> {
+        let hazards = &exercise.trials.hazards;
+        let grids = hazards.sizes.iter().copied().zip(hazards.r.iter().copied()).collect();
+        let launches = hazards.launches.last().copied().unwrap_or(1);
+        let submission = &self.programs[Program::Submission as usize];
+        Ok(sanitize(sanitizer, &this_executable()?, submission, &Sizes { grids, launches, seed }))
     }
 
     fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {

@@ -49,6 +49,8 @@ pub struct Order {
     /// 75 is sm_75; that of the GPU, or the lesson's, when `None`.
     pub arch: Option<u32>,
     pub engine: EngineChoice,
+    /// Whether compute-sanitizer watches the kernel as well, where there is a GPU.
+    pub sanitize: bool,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -216,7 +218,10 @@ fn run_stations(
     }
     let Some(host) = built.host.transpose()? else { return Ok(()) };
     draft.report.gpu_build = cuda.gpu.as_ref().map(build::gpu_build);
-    match stations.engine(source, &found, host, cuda.gpu)? {
+    let prepared = stations.engine(source, &found, host, cuda.gpu)?;
+    // Only now is it known whether the driver takes what was built.
+    draft.take_gpu(stations.gpu());
+    match prepared {
         Prepared::Engine(engine) => run_trials(engine.as_ref(), exercise, draft),
         Prepared::Cannot(reason) => {
             draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
@@ -249,6 +254,9 @@ fn run_trials(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> an
     let began = Instant::now();
     draft.report.engine = Some(engine.name().to_owned());
     let means = engine.means();
+    draft.report.environment.sanitizer_reason = engine.not_sanitized().map(|reason| escape::line(&reason));
+    let sanitized = means.sanitized.iter().map(build::sanitizer).collect::<Vec<_>>();
+    draft.report.sanitizer = Some(sanitized).filter(|ran| !ran.is_empty());
     if means.gpu {
         // A GPU takes the lesson's sizes in its stride.
         draft.options.scope = Scope::Full;
@@ -316,7 +324,10 @@ impl Draft {
         let environment = &mut self.report.environment;
         match gpu {
             Some(Ok(gpu)) => (environment.gpu, environment.driver) = (Some(escape::line(&gpu.name)), Some(gpu.driver)),
-            Some(Err(reason)) => environment.engine_reason = Some(escape::line(&reason)),
+            Some(Err(reason)) => {
+                (environment.gpu, environment.driver) = (None, None);
+                environment.engine_reason = Some(escape::line(&reason));
+            }
             None => {}
         }
     }

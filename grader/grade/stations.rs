@@ -1,20 +1,21 @@
 //! The stations as this machine has them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Result, anyhow};
 
 use super::engines::{Cpu, Engines, Gpu, Shipped, Start};
 use super::workshop::Workshop;
-use super::{Cuda, Found, Order, Prepared, Refusal, Source, Stations};
+use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
 use crate::compile::gpu::{self, GpuBuilds};
 use crate::compile::host::{self, HostBuilds, Wanted};
 use crate::compile::nvcc::{self, Outcome};
 use crate::compile::process::Limit;
-use crate::compile::toolkit::Lookup;
+use crate::compile::toolkit::{HostCompiler, Lookup, Toolkit, find_sanitizer};
 use crate::execute::cpu::GeometryOf;
 use crate::execute::cuda::GpuInfo;
+use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::judge::answer::{Given, GivenRow};
 use crate::report::{Diagnostic, Launch};
@@ -28,12 +29,56 @@ pub struct Machine<'a> {
     exercise: &'a Exercise,
     workshop: &'a Workshop,
     gpu: Start,
+    /// Why engine cpu runs the kernel although there is a GPU.
+    fallback: OnceLock<String>,
 }
 
 impl<'a> Machine<'a> {
     /// Starts the GPU's workers at once: they make their contexts while compilers run.
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
-        Self { order, exercise, workshop, gpu: Start::of(order.engine) }
+        Self { order, exercise, workshop, gpu: Start::of(order.engine), fallback: OnceLock::new() }
+    }
+
+    /// Engine cuda, or why it cannot run: no nvcc, no GPU, or a driver that does not take what nvcc built. None of that is
+    /// the learner's doing.
+    fn cuda(
+        &self,
+        toolkit: &Lookup<Toolkit>,
+        gxx: &HostCompiler,
+        found: &Found,
+        builds: Option<GpuBuilds>,
+        geometry: Arc<GeometryOf>,
+    ) -> Result<Result<Gpu, String>> {
+        let toolkit = match toolkit {
+            Lookup::Found(toolkit) => toolkit,
+            Lookup::Missing { reason, remedy } => return Ok(Err(format!("{reason}; {remedy}"))),
+        };
+        if let Some(Err(reason)) = self.gpu.info()? {
+            return Ok(Err(reason));
+        }
+        let Some(builds) = builds else { return Ok(Err("nvcc left no build of the kernel for the GPU".to_owned())) };
+        let Some(pair) = self.gpu.take() else { return Ok(Err("the GPU is in use".to_owned())) };
+        let (arch, version) = (builds.arch, &toolkit.version);
+        let reference = self.workshop.gpu_reference(toolkit, gxx, arch)?;
+        let shipped = Shipped { exercise: self.exercise };
+        let gpu = Gpu::new(pair, &reference, builds, &found.kernel.name, geometry, shipped);
+        Ok(match gpu.loads() {
+            Ok(()) => Ok(gpu),
+            Err(error) => Err(format!("the GPU does not take what nvcc {version} built for sm_{arch}: {error:#}")),
+        })
+    }
+
+    /// What compute-sanitizer says of the submission, or why it did not run.
+    fn sanitized(&self, gpu: Option<&Gpu>) -> Result<Result<Vec<Sanitized>, String>> {
+        let Some(gpu) = gpu else {
+            return Ok(Err("it needs a GPU, and engine cpu runs this kernel".to_owned()));
+        };
+        let sanitizer = match find_sanitizer() {
+            Lookup::Found(sanitizer) => sanitizer,
+            Lookup::Missing { reason, remedy } => return Ok(Err(format!("{reason}; {remedy}"))),
+        };
+        // A seed of its own, so that the trials draw the same grids with and without it.
+        gpu.sanitize(&sanitizer.path, self.exercise, self.order.seed.unwrap_or_default()).map(Ok)
     }
 
     /// The reason why a gate cannot be judged without nvcc, or the warning that takes its place at a learner's desk.
@@ -173,21 +218,29 @@ impl Stations for Machine<'_> {
             }
             Err(reason) => Err(reason),
         };
-        let gpu = match (gpu, toolkit, self.gpu.take()) {
-            (Some(builds), Lookup::Found(toolkit), Some(pair)) => {
-                let reference = self.workshop.gpu_reference(toolkit, gxx, builds.arch)?;
-                Some(Gpu::new(pair, &reference, builds, &found.kernel.name, geometry, shipped))
-            }
-            _ => None,
+        let gpu = match self.order.engine {
+            EngineChoice::Cpu => None,
+            choice => match (choice, self.cuda(toolkit, gxx, found, gpu, geometry)?) {
+                (_, Ok(gpu)) => Some(gpu),
+                (EngineChoice::Cuda, Err(reason)) => {
+                    return Ok(Prepared::Cannot(format!("engine cuda cannot run here: {reason}")));
+                }
+                (_, Err(reason)) => {
+                    self.fallback.get_or_init(|| reason);
+                    None
+                }
+            },
         };
-        Ok(match (cpu, gpu) {
-            (Err(reason), None) => Prepared::Cannot(reason),
-            (cpu, gpu) => Prepared::Engine(Box::new(Engines { cpu, gpu })),
-        })
+        if let (Err(reason), None) = (&cpu, &gpu) {
+            return Ok(Prepared::Cannot(reason.clone()));
+        }
+        let sanitized = self.order.sanitize.then(|| self.sanitized(gpu.as_ref())).transpose()?;
+        Ok(Prepared::Engine(Box::new(Engines { cpu, gpu, sanitized })))
     }
 
     fn gpu(&self) -> Option<Result<GpuInfo, String>> {
-        self.gpu.info().ok().flatten()
+        let fallback = self.fallback.get().map(|reason| Err(reason.clone()));
+        fallback.or_else(|| self.gpu.info().ok().flatten())
     }
 
     fn host_compiler(&self) -> Option<String> {

@@ -24,6 +24,11 @@ pub trait Engine: Sync {
         Means::default()
     }
 
+    /// Why compute-sanitizer did not run where it was asked for.
+    fn not_sanitized(&self) -> Option<String> {
+        None
+    }
+
     /// A runner for whom nothing of the program has run yet.
     fn runner(&self, program: Program, on: Processor) -> anyhow::Result<Box<dyn Runner>>;
 

@@ -3,6 +3,7 @@
 use super::Seen;
 use super::clock;
 use super::outcome::{Outcome, RunsDiffer};
+use super::sanitizer;
 use super::words;
 use crate::execute::{Hazard, HazardKind, InputChange, Memory, RunFault};
 use crate::verdict::{Check, CheckId, Status};
@@ -63,11 +64,12 @@ pub fn memory(seen: &Seen) -> Option<Check> {
     let fault = || seen.gating().find_map(|outcome| crash(outcome).or_else(|| changed_input(outcome)));
     let found = hazards_of(seen, CheckId::Memory);
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
-    let check = if failing { found } else { fault().or(found) };
+    let check =
+        if failing { found } else { sanitizer::graver(sanitizer::check(seen, CheckId::Memory), fault().or(found)) };
     check.or_else(|| {
         let pass = || match &seen.means.unwatched {
             Some(reason) => {
-                unwatched(CheckId::Memory, "the guard bands around both grids and the input are intact", reason)
+                unwatched(seen, CheckId::Memory, "the guard bands around both grids and the input are intact", reason)
             }
             None => {
                 Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled")
@@ -81,11 +83,12 @@ pub fn memory(seen: &Seen) -> Option<Check> {
 pub fn race(seen: &Seen) -> Option<Check> {
     let found = hazards_of(seen, CheckId::Race);
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
-    let check = if failing { found } else { seen.gating().find_map(deadlock).or_else(|| runs_differ(seen)).or(found) };
+    let ran = || seen.gating().find_map(deadlock).or_else(|| runs_differ(seen)).or(found.clone());
+    let check = if failing { found } else { sanitizer::graver(sanitizer::check(seen, CheckId::Race), ran()) };
     check.or_else(|| {
         let pass = || match &seen.means.unwatched {
             Some(reason) => {
-                unwatched(CheckId::Race, "runs of the same thousand timesteps end with the same bits", reason)
+                unwatched(seen, CheckId::Race, "runs of the same thousand timesteps end with the same bits", reason)
             }
             None => {
                 Check::new(CheckId::Race, Status::Pass, "no two threads meet between barriers, all reach each barrier")
@@ -100,9 +103,14 @@ pub fn race(seen: &Seen) -> Option<Check> {
 }
 
 /// What stands for a check that only a watched run could pass.
-fn unwatched(id: CheckId, shown: &str, reason: &str) -> Check {
-    Check::new(id, Status::Warn, format!("for the instructor to look at: {shown}, but no thread was watched"))
-        .with(format!("{reason}."))
+fn unwatched(seen: &Seen, id: CheckId, shown: &str, reason: &str) -> Check {
+    let summary = match sanitizer::silent(seen, id) {
+        Some(tools) => {
+            format!("for the instructor to look at: {shown} and {tools} found nothing, but engine cpu saw no thread")
+        }
+        None => format!("for the instructor to look at: {shown}, but no thread was watched"),
+    };
+    Check::new(id, Status::Warn, summary).with(format!("{reason}."))
 }
 
 /// Two runs from the same grid that end differently: which thread comes first matters.
@@ -154,7 +162,7 @@ fn advice_on(hazard: &Hazard) -> &'static str {
 }
 
 /// What to look at next.
-fn advice(kind: HazardKind) -> &'static str {
+pub(super) fn advice(kind: HazardKind) -> &'static str {
     match kind {
         HazardKind::OutOfRange => {
             "Guard the load and the store by the cell's own row and column, on both axes, against 0 and n - 1."

@@ -15,6 +15,7 @@ pub mod outcome;
 pub mod plan;
 mod portable;
 pub mod reads;
+pub mod sanitizer;
 pub mod timing;
 mod values;
 mod words;

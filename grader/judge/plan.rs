@@ -7,6 +7,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::execute::sanitized::Sanitized;
 use crate::execute::{Processor, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
@@ -99,6 +100,8 @@ pub struct Means {
     pub unwatched: Option<String>,
     /// Why no build counts reads, when none does.
     pub uncounted: Option<Uncounted>,
+    /// What compute-sanitizer's tools said before the trials; empty when none was run.
+    pub sanitized: Vec<Sanitized>,
 }
 
 /// What cannot be counted.
@@ -228,7 +231,8 @@ mod tests {
         assert!(long.twice && long.n == 2048 && (timed.seed, timed.launches) == (long.seed, 500));
         assert_eq!(of(Kind::Portable).len(), 10);
         let uncounted = Uncounted { construct: "a texture".to_owned(), line: None, hides: false };
-        let alone = Means { gpu: true, unwatched: Some("why".to_owned()), uncounted: Some(uncounted) };
+        let alone =
+            Means { gpu: true, unwatched: Some("why".to_owned()), uncounted: Some(uncounted), ..Means::default() };
         assert!(planned(&alone).iter().all(|p| p.on == Processor::Gpu && !p.attributable && p.kind != Kind::Count));
     }
 

@@ -1,16 +1,18 @@
 //! From judged things to the report's plain fields.
 
 use super::escape;
-use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA};
+use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA, Sanitizer};
 use crate::compile::gpu::GpuBuilds;
 use crate::compile::nvcc::KernelUse;
 use crate::execute::Place;
+use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge::answer::Given;
 use crate::judge::hazards::SeenHazard;
 use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
+use crate::judge::sanitizer;
 use crate::report::GpuBuild;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, Verdict, failing_check};
@@ -38,6 +40,7 @@ impl Report {
             first_mismatch: None,
             reads: None,
             hazards: Vec::new(),
+            sanitizer: None,
             timing: None,
             gpu_build: None,
             answer: None,
@@ -124,6 +127,12 @@ pub fn hazard(seen: &SeenHazard) -> Hazard {
         launch: hazard.launch,
         count: hazard.count,
     }
+}
+
+/// The report's view of what a tool of compute-sanitizer said.
+pub fn sanitizer(ran: &Sanitized) -> Sanitizer {
+    let (errors, message, line) = sanitizer::answer(ran);
+    Sanitizer { tool: ran.tool, errors, message: escape::line(&message), line }
 }
 
 fn column(place: Place) -> Option<u32> {

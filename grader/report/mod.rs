@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::execute::HazardKind;
+use crate::execute::sanitized::SanitizerTool;
 use crate::judge::plan::Scope;
 pub use crate::judge::timing::Timing;
 use crate::submission::LaunchSource;
@@ -58,6 +59,9 @@ pub struct Report {
     pub reads: Option<Reads>,
     /// Each site once, in the order in which they were seen.
     pub hazards: Vec<Hazard>,
+    /// What compute-sanitizer's tools said; null unless they were asked for and could run.
+    #[serde(default)]
+    pub sanitizer: Option<Vec<Sanitizer>>,
     /// Null on an engine without a GPU.
     pub timing: Option<Timing>,
     /// What ptxas gave the kernel; null when it was not built for a GPU.
@@ -184,6 +188,19 @@ pub struct Other {
     pub line: Option<u32>,
 }
 
+/// What one tool of compute-sanitizer said of the kernel on small grids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sanitizer {
+    pub tool: SanitizerTool,
+    /// What it counted: threads of accesses and barriers, hazards of races. Null when it gave no answer.
+    pub errors: Option<u64>,
+    /// The first finding in one sentence, or why there was no answer; empty when nothing was found.
+    pub message: String,
+    /// Line of heat.cu of that finding; null when not known.
+    pub line: Option<u32>,
+}
+
 /// What the kernel takes on the GPU, as ptxas says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -240,6 +257,9 @@ pub struct Environment {
     pub driver: Option<String>,
     /// Why engine cpu ran the kernel where the best engine was asked for; null when there was no choice to explain.
     pub engine_reason: Option<String>,
+    /// Why compute-sanitizer did not run where it was asked for; else null.
+    #[serde(default)]
+    pub sanitizer_reason: Option<String>,
     /// Version of this grader.
     pub grader: String,
 }

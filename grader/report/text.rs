@@ -43,9 +43,27 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
             text.push_str(&explanation(cause, report, source));
         }
     }
+    text.push_str(&sanitizer(report));
     text.push_str(&printed(&report.output));
     text.push_str(&closing(report));
     text
+}
+
+/// One line a tool, or why there is none.
+fn sanitizer(report: &Report) -> String {
+    let mut text = String::new();
+    for ran in report.sanitizer.iter().flatten() {
+        let said = match ran.errors {
+            Some(0) => "nothing found",
+            _ => &ran.message,
+        };
+        text.push_str(&wrapped(&format!("{}: {said}", ran.tool.name()), 2));
+    }
+    if !text.is_empty() {
+        return format!("\ncompute-sanitizer, on small grids:\n{text}");
+    }
+    let reason = report.environment.sanitizer_reason.as_ref();
+    reason.map_or(text, |reason| format!("\n{}", wrapped(&format!("compute-sanitizer did not run: {reason}"), 0)))
 }
 
 fn heading(report: &Report) -> String {

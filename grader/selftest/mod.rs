@@ -140,6 +140,7 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
         seed: Some(SEED),
         arch: None,
         engine: bench.engine,
+        sanitize: false,
         quiet: true,
     };
     let outcome = outbox::caught(|| {

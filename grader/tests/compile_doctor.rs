@@ -35,7 +35,7 @@ fn findings_are_plain_lines_with_their_effect_below() {
 fn this_machine_is_described_without_a_panic_and_nothing_is_fetched() {
     let findings = examine(true);
     eprintln!("{}", render(&findings, false));
-    assert_eq!(findings.len(), 9);
+    assert_eq!(findings.len(), 10);
     assert!(findings.iter().all(|finding| !finding.detail.is_empty()));
     assert!(findings.iter().all(|finding| finding.state == State::Found || !finding.effect.is_empty()));
 }

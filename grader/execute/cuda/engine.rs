@@ -11,12 +11,11 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rustix::rand::GetRandomFlags;
 
 use super::faults::run_fault;
-use super::message::{BandChange, GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
+use super::message::{GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
+use super::observation::observation;
 use super::program::{Program, geometry_for, load_request};
 use crate::execute::process::{Event, WorkerProcess};
-use crate::execute::{
-    Hazard, HazardKind, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, wire,
-};
+use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch, wire};
 use crate::grid::Grid;
 
 /// Wall time of one launch.
@@ -28,6 +27,8 @@ const START_WALL: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(30);
 /// How often a running launch is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
+/// How long a worker under a tool may take to end, which is when the tool writes its summary.
+const CLOSE_WALL: Duration = Duration::from_secs(20);
 /// Environment that the driver needs to find itself and the GPU that was meant.
 const KEPT_VARIABLES: [&str; 6] = [
     "LD_LIBRARY_PATH",
@@ -42,10 +43,20 @@ const KEPT_VARIABLES: [&str; 6] = [
 pub struct CudaRunner {
     /// This binary, whose hidden subcommand is the worker.
     executable: PathBuf,
+    under: Option<Under>,
     program: Option<Program>,
     worker: Option<Worker>,
     gpu: Option<Result<GpuInfo, String>>,
     patterns: ChaCha8Rng,
+}
+
+/// A tool that starts the worker and watches it.
+#[derive(Clone, Debug)]
+pub struct Under {
+    /// Its command line, up to the program that it starts.
+    pub command: Vec<PathBuf>,
+    /// When everything has to be over.
+    pub deadline: Instant,
 }
 
 /// A worker, and how far it has come.
@@ -64,11 +75,20 @@ pub fn probe(executable: &Path) -> Result<Result<GpuInfo, String>> {
 impl CudaRunner {
     /// Starts a worker, which makes its context while the caller does something else. `executable` is this binary.
     pub fn start(executable: &Path) -> Result<Self> {
+        Self::started(executable, None)
+    }
+
+    /// The same under a tool: runs then use grids without guard bands, and a worker is given time to end.
+    pub fn start_under(executable: &Path, under: Under) -> Result<Self> {
+        Self::started(executable, Some(under))
+    }
+
+    fn started(executable: &Path, under: Option<Under>) -> Result<Self> {
         let mut seed = [0; 32];
         rustix::rand::getrandom(&mut seed, GetRandomFlags::empty()).context("no random numbers")?;
         let patterns = ChaCha8Rng::from_seed(seed);
-        let worker = Some(Worker::start(executable)?);
-        Ok(Self { executable: executable.to_owned(), program: None, worker, gpu: None, patterns })
+        let worker = Some(Worker::start(executable, under.as_ref())?);
+        Ok(Self { executable: executable.to_owned(), under, program: None, worker, gpu: None, patterns })
     }
 
     /// Waits for the worker's GPU, or the reason why it has none.
@@ -87,13 +107,19 @@ impl CudaRunner {
         self.program = Some(program);
     }
 
+    /// Loads the modules at once. An error says why the driver does not take them.
+    pub fn load_now(&mut self) -> Result<()> {
+        self.loaded().map(|_| ())
+    }
+
     /// Hears from the worker, started when there is none, whether it has a GPU.
     fn greet(&mut self) -> Result<Result<GpuInfo, String>> {
+        let wall = self.within(START_WALL);
         let worker = match &mut self.worker {
             Some(worker) => worker,
-            slot => slot.insert(Worker::start(&self.executable)?),
+            slot => slot.insert(Worker::start(&self.executable, self.under.as_ref())?),
         };
-        let said = match worker.answer(START_WALL)?.ok_or_else(|| silent(START_WALL))? {
+        let said = match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
             (Reply::Ready(info), _) => Ok(info),
             (Reply::NoDevice(reason), _) => Err(reason),
             _ => bail!("the worker answered out of turn"),
@@ -108,11 +134,12 @@ impl CudaRunner {
         if !self.worker.as_ref().is_some_and(|worker| worker.ready) {
             self.greet()?.map_err(|reason| anyhow!("there is no GPU to run on: {reason}"))?;
         }
+        let wall = self.within(START_WALL);
         let program = self.program.as_ref().ok_or_else(|| anyhow!("no program was loaded"))?;
         let worker = self.worker.as_mut().ok_or_else(|| anyhow!("the worker was not started"))?;
         if worker.facts.is_empty() {
             let (load, blob) = load_request(program);
-            worker.facts = match worker.ask(&Request::Load(load), &blob, START_WALL)? {
+            worker.facts = match worker.ask(&Request::Load(load), &blob, wall)? {
                 (Reply::Loaded(facts), _) => facts,
                 _ => bail!("the worker answered out of turn"),
             };
@@ -150,7 +177,15 @@ impl CudaRunner {
 
     /// Ends the worker; the next request gets a fresh one.
     pub(super) fn end_worker(&mut self) {
+        if let (Some(worker), Some(_)) = (&mut self.worker, &self.under) {
+            worker.process.close(CLOSE_WALL);
+        }
         self.worker = None;
+    }
+
+    /// The wall time itself, or what is left until the deadline.
+    fn within(&self, wall: Duration) -> Duration {
+        self.under.as_ref().map_or(wall, |under| wall.min(under.deadline.saturating_duration_since(Instant::now())))
     }
 
     /// What the kernel printed since it was last asked.
@@ -163,7 +198,9 @@ impl Runner for CudaRunner {
     /// [`Watch::Count`] runs the counted build; the other two run the plain one, between guard bands like every run.
     /// Nothing tells threads apart here: the observation has no writer, and hazards have no thread.
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
-        let pattern = self.patterns.next_u64();
+        let (pattern, bare) = (self.patterns.next_u64(), self.under.is_some());
+        // A tool makes launches slow: there only the deadline counts.
+        let until = self.under.as_ref().map(|under| under.deadline);
         let (worker, program) = self.loaded()?;
         let counted = trial.watch == Watch::Count;
         ensure!(!counted || program.counted.is_some(), "this program was built without counters");
@@ -177,10 +214,10 @@ impl Runner for CudaRunner {
             }
         };
         let (launches, keep) = (trial.launches, trial.keep.clone());
-        let run = Run { n, r: trial.r, launches, counted, keep, geometry, pattern };
+        let run = Run { n, r: trial.r, launches, counted, keep, geometry, bare, pattern };
         // A worker that ended meanwhile shows as the end of its replies.
         let _ = worker.process.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
-        let mut watched = Watched { worker, n, grids: Vec::new() };
+        let mut watched = Watched { worker, n, grids: Vec::new(), until };
         let (raw, fault) = watched.watch()?;
         let grids = watched.grids;
         let output = self.take_output();
@@ -193,55 +230,13 @@ impl Runner for CudaRunner {
     }
 }
 
-fn observation(
-    raw: RawObservation,
-    grids: Vec<(u32, Grid)>,
-    fault: Option<RunFault>,
-    output: String,
-    n: usize,
-) -> Observation {
-    let input_changed = raw.input_changed.map(|(launch, cell, before, after)| InputChange {
-        launch,
-        row: cell / n,
-        column: cell % n,
-        before: f32::from_bits(before),
-        after: f32::from_bits(after),
-    });
-    Observation {
-        grids,
-        words_read: raw.words_read,
-        hazards: raw.bands.iter().map(hazard).collect(),
-        input_changed,
-        shortcut: false,
-        writer: None,
-        fault,
-        output,
-        cpu_seconds: 0.0,
-        wall_seconds: raw.wall_seconds,
-    }
-}
-
-/// A store into a guard band.
-fn hazard(change: &BandChange) -> Hazard {
-    let cell = change.cell;
-    Hazard {
-        kind: HazardKind::OutOfRange,
-        memory: Some(if change.input { Memory::In { cell } } else { Memory::Out { cell } }),
-        store: true,
-        bytes: 4,
-        place: None,
-        actor: None,
-        other: None,
-        launch: change.launch,
-        count: change.count,
-    }
-}
-
 /// A run under way, watched.
 struct Watched<'a> {
     worker: &'a mut Worker,
     n: usize,
     grids: Vec<(u32, Grid)>,
+    /// When the run has to be over, where that and nothing else limits it.
+    until: Option<Instant>,
 }
 
 impl Watched<'_> {
@@ -271,7 +266,12 @@ impl Watched<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            if self.until.is_some_and(|until| Instant::now() > until) {
+                self.worker.process.finish();
+                bail!("it took too long");
+            }
             let fault = match launch {
+                _ if self.until.is_some() => continue,
                 None if heard.elapsed() > START_WALL => bail!("the worker did not start the run"),
                 None => continue,
                 Some(launch) if since.elapsed() > LAUNCH_WALL || began.elapsed() > RUN_WALL => {
@@ -291,10 +291,16 @@ impl Watched<'_> {
 }
 
 impl Worker {
-    fn start(executable: &Path) -> Result<Self> {
-        let mut command = Command::new(executable);
+    fn start(executable: &Path, under: Option<&Under>) -> Result<Self> {
+        let mut words = under.iter().flat_map(|under| under.command.iter().map(PathBuf::as_path)).chain([executable]);
+        let mut command = Command::new(words.next().unwrap_or(executable));
+        command.args(words);
         let kept = KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.arg("cuda-worker").env_clear().envs(kept);
+        if under.is_some() {
+            // A tool may be a shell script.
+            command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        }
         Ok(Self { process: WorkerProcess::start(command)?, ready: false, facts: Vec::new() })
     }
 

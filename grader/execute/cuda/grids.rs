@@ -1,7 +1,8 @@
 //! The two grids of a run on the GPU, each between two guard bands.
 //!
 //! A store a little outside a grid hits no unmapped page and traps nothing; it changes a word of a band. The bands hold
-//! random words, drawn for the run, so a kernel that reads them gets nonsense and one that stores there shows.
+//! random words, drawn for the run, so a kernel that reads them gets nonsense and one that stores there shows. A tool that
+//! sees accesses outside an allocation gets bare grids, which have no bands.
 
 use std::ops::Range;
 
@@ -31,7 +32,7 @@ pub fn input_of(launch: u32) -> Buffer {
 /// Both buffers, and host memory to look at them.
 pub struct Grids {
     pub n: usize,
-    /// Words of a band.
+    /// Words of a band; 0 for bare grids.
     band: usize,
     bases: [CUdeviceptr; 2],
     cells: Pinned<f32>,
@@ -44,8 +45,8 @@ pub struct Grids {
 
 impl Grids {
     /// Memory for grids of n x n cells.
-    pub fn new(gpu: &Gpu, n: usize) -> Answer<Self> {
-        let band = BAND.max((BAND_ROWS * 4 * n).next_multiple_of(ALIGNMENT)) / 4;
+    pub fn new(gpu: &Gpu, n: usize, bare: bool) -> Answer<Self> {
+        let band = if bare { 0 } else { BAND.max((BAND_ROWS * 4 * n).next_multiple_of(ALIGNMENT)) / 4 };
         let allocate = || gpu.allocate((n * n + 2 * band) * 4);
         Ok(Self {
             n,
@@ -53,9 +54,14 @@ impl Grids {
             bases: [allocate()?, allocate()?],
             cells: Pinned::new(n * n)?,
             pattern: vec![0; 4 * band],
-            seen: Pinned::new(4 * band)?,
+            seen: Pinned::new((4 * band).max(1))?,
             spoiled: [false; 2],
         })
+    }
+
+    /// Whether they have no guard bands.
+    pub fn bare(&self) -> bool {
+        self.band == 0
     }
 
     /// Gives the memory back. The stream must be idle.
@@ -84,9 +90,13 @@ impl Grids {
         Ok(())
     }
 
-    /// Both grids from the host, the second one's interior poisoned; its ring is part of the contract.
+    /// Both grids from the host, the second one's interior poisoned; its ring is part of the contract. A bare grid's interior
+    /// is left as it was allocated.
     pub fn fill(&mut self, gpu: &Gpu, initial: &[f32]) -> Answer<()> {
         gpu.upload(self.address(0), initial)?;
+        if self.bare() {
+            return self.fill_ring(gpu);
+        }
         gpu.copy(self.address(1), self.address(0), initial.len() * 4)?;
         self.poison(gpu)
     }
@@ -97,6 +107,16 @@ impl Grids {
             gpu.copy(self.address(buffer), initial, self.n * self.n * 4)?;
         }
         self.poison(gpu)
+    }
+
+    /// The second grid's ring from the first one's: a row's last cell and the next one's first lie side by side.
+    fn fill_ring(&self, gpu: &Gpu) -> Answer<()> {
+        let n = self.n;
+        let sides = (1..n.saturating_sub(2)).map(|row| (row * n + n - 1, 2));
+        for (cell, length) in [(0, n + 1), (n * n - n - 1, n + 1)].into_iter().chain(sides) {
+            gpu.copy(self.address(1) + cell as u64 * 4, self.address(0) + cell as u64 * 4, length * 4)?;
+        }
+        Ok(())
     }
 
     fn poison(&self, gpu: &Gpu) -> Answer<()> {

@@ -53,6 +53,8 @@ pub struct Run {
     pub counted: bool,
     pub keep: Vec<u32>,
     pub geometry: Geometry,
+    /// Whether the grids are allocations of their own: no guard bands, nothing poisoned or fetched.
+    pub bare: bool,
     /// What the guard bands' pattern and the counters' start are drawn from.
     pub pattern: u64,
 }

@@ -75,7 +75,7 @@ impl Bench<'_> {
             }
             Request::Run(run) => plain(Reply::Done(self.run(&run, wire::cells_of(blob))?)),
             Request::Prepare { n } => {
-                self.grids_of(n)?;
+                self.grids_of(n, false)?;
                 if let Some(old) = self.rounds.replace(Rounds::prepare(self.gpu, n, &wire::cells_of(blob))?) {
                     old.free(self.gpu);
                 }
@@ -92,7 +92,7 @@ impl Bench<'_> {
 
     fn run(&mut self, run: &Run, initial: Vec<f32>) -> Result<super::message::RawObservation> {
         ensure!(initial.len() == run.n * run.n, "the initial grid has another size");
-        self.grids_of(run.n)?;
+        self.grids_of(run.n, run.bare)?;
         let loaded = self.loaded.as_mut().ok_or_else(|| anyhow!("nothing was loaded"))?;
         let grids = self.grids.as_mut().ok_or_else(|| anyhow!("there are no grids"))?;
         let (function, counter) = if run.counted {
@@ -106,7 +106,7 @@ impl Bench<'_> {
 
     fn round(&mut self, round: &Round) -> Result<RawRound> {
         let n = self.rounds.as_ref().map(Rounds::n).ok_or_else(|| anyhow!("no round was prepared"))?;
-        self.grids_of(n)?;
+        self.grids_of(n, false)?;
         let loaded = self.loaded.as_ref().ok_or_else(|| anyhow!("nothing was loaded"))?;
         let (Some(grids), Some(rounds)) = (&mut self.grids, &mut self.rounds) else {
             return Err(anyhow!("no round was prepared"));
@@ -114,15 +114,15 @@ impl Bench<'_> {
         rounds.round(&mut self.pulse, &loaded.kernel(round.kernel)?, grids, round)
     }
 
-    /// Makes room for grids of n x n cells.
-    fn grids_of(&mut self, n: usize) -> Result<()> {
-        if self.grids.as_ref().is_some_and(|grids| grids.n == n) {
+    /// Makes room for grids of n x n cells; bare ones are always new, so that nobody has written to them.
+    fn grids_of(&mut self, n: usize, bare: bool) -> Result<()> {
+        if self.grids.as_ref().is_some_and(|grids| grids.n == n && grids.bare() == bare && !bare) {
             return Ok(());
         }
         if let Some(old) = self.grids.take() {
             old.free(self.gpu);
         }
-        self.grids = Some(Grids::new(self.gpu, n).context("no room for the grids on the GPU")?);
+        self.grids = Some(Grids::new(self.gpu, n, bare).context("no room for the grids on the GPU")?);
         Ok(())
     }
 

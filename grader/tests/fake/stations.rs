@@ -76,6 +76,7 @@ impl FakeStations {
             seed: Some(11),
             arch: None,
             engine: EngineChoice::Cpu,
+            sanitize: false,
             quiet: true,
         };
         let exercise: Exercise = exercise();
