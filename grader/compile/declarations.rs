@@ -22,6 +22,16 @@ pub struct Declarator<'t> {
     initialiser: &'t [Token],
 }
 
+/// What reading a name in an initialiser gives when it is read again after a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The same.
+    Same,
+    /// Perhaps something else, though its address is the same.
+    Place,
+    Differs,
+}
+
 /// Words that start a statement which is no declaration.
 const NOT_TYPES: [&str; 14] = [
     "if", "for", "while", "do", "switch", "return", "break", "continue", "goto", "case", "default", "delete", "else",
@@ -127,16 +137,16 @@ fn declarator(tokens: &[Token]) -> Option<Declarator<'_>> {
 
 impl Declaration<'_> {
     /// Whether the same text gives the same values after a barrier: they are computed from what cannot have changed, and
-    /// are not changed themselves anywhere in `body`. `may_differ` says which other locals may read otherwise.
-    pub fn gives_the_same_again(&self, body: &[Token], may_differ: impl Fn(&str) -> bool) -> bool {
+    /// are not changed themselves anywhere in `body`. `reading` says what a name gives.
+    pub fn gives_the_same_again(&self, body: &[Token], reading: impl Fn(&str) -> Reading) -> bool {
         let is_const = self.base.iter().any(|token| token.is("const"));
         self.declarators.iter().all(|declarator| {
             let name = &*declarator.name.text;
-            // A reference stays bound to what it was bound to, whatever is assigned through it.
-            let fixed = declarator.is_reference()
-                || (is_const && declarator.prefix.is_empty())
-                || !(is_changed(name, body) || is_handed_on(name, body));
-            fixed && declarator.bounds.is_empty() && declarator.is_pure(&may_differ)
+            // A reference stays bound to what it was bound to, whatever is assigned through it; a lambda is its text.
+            let fixed =
+                declarator.is_reference() || declarator.is_lambda() || (is_const && declarator.prefix.is_empty());
+            let never_assigned = declarator.is_reference() || !is_assigned(name, body);
+            fixed && never_assigned && declarator.bounds.is_empty() && declarator.is_pure(&reading)
         })
     }
 
@@ -162,13 +172,31 @@ impl Declaration<'_> {
     }
 }
 
-impl Declarator<'_> {
+impl<'t> Declarator<'t> {
+    /// Whether it names a place in memory that its initialiser says: a pointer made from a local would outlive it.
+    pub fn is_pointer(&self) -> bool {
+        self.prefix.iter().any(|token| token.is("*"))
+    }
+
+    /// Whether it is an array.
+    pub fn is_array(&self) -> bool {
+        !self.bounds.is_empty()
+    }
+
+    pub fn initialiser(&self) -> &'t [Token] {
+        self.initialiser
+    }
+
+    fn is_lambda(&self) -> bool {
+        self.initialiser.first().is_some_and(|token| token.is("["))
+    }
+
     pub fn is_reference(&self) -> bool {
         self.prefix.iter().any(|token| token.is("&") || token.is("&&"))
     }
 
     /// Whether the initialiser reads no memory and calls nothing that might.
-    fn is_pure(&self, may_differ: &impl Fn(&str) -> bool) -> bool {
+    fn is_pure(&self, reading: &impl Fn(&str) -> Reading) -> bool {
         let value = self.initialiser;
         let Some(first) = value.first() else { return false };
         // A lambda that captures by reference, or nothing: its body is not evaluated here.
@@ -188,7 +216,11 @@ impl Declarator<'_> {
             match token.kind {
                 TokenKind::Number | TokenKind::Char => true,
                 TokenKind::String => false,
-                TokenKind::Identifier => !may_differ(&token.text) && (!called || PURE.contains(&&*token.text)),
+                TokenKind::Identifier if PURE.contains(&&*token.text) || member(before) => true,
+                TokenKind::Identifier => {
+                    !called
+                        && (reading(&token.text) == Reading::Same || place && reading(&token.text) == Reading::Place)
+                }
                 TokenKind::Punctuation => match &*token.text {
                     "*" => operand_before,
                     "[" | "]" => place,
@@ -200,8 +232,20 @@ impl Declarator<'_> {
     }
 }
 
+fn member(before: Option<&Token>) -> bool {
+    before.is_some_and(|token| token.is(".") || token.is("::"))
+}
+
 /// What may be called in an initialiser: it depends on nothing but its arguments.
-const PURE: [&str; 26] = [
+const PURE: [&str; 34] = [
+    "static_cast",
+    "reinterpret_cast",
+    "const",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
     "int",
     "unsigned",
     "long",
@@ -242,16 +286,6 @@ fn uses<'b>(name: &'b str, body: &'b [Token]) -> impl Iterator<Item = usize> + '
 
 /// Whether `body` assigns to `name` beyond its declaration, or takes its address.
 pub fn is_assigned(name: &str, body: &[Token]) -> bool {
-    changes(name, body, |at| at)
-}
-
-/// As [`is_assigned`]; also whether it assigns to an element or a member of it.
-fn is_changed(name: &str, body: &[Token]) -> bool {
-    changes(name, body, |at| after_parts(body, at))
-}
-
-/// `skip` gives the token that must be an assignment for the one before it.
-fn changes(name: &str, body: &[Token], skip: impl Fn(usize) -> usize) -> bool {
     uses(name, body).any(|at| {
         let before = at.checked_sub(1).map(|before| &body[before]);
         let declares = before
@@ -267,7 +301,7 @@ fn changes(name: &str, body: &[Token], skip: impl Fn(usize) -> usize) -> bool {
         if before.is_some_and(unary) || address || is_referred_to(body, at) {
             return true;
         }
-        let assigned = body.get(skip(at + 1)).is_some_and(|next| ASSIGNMENTS.iter().any(|sign| next.is(sign)));
+        let assigned = body.get(at + 1).is_some_and(|next| ASSIGNMENTS.iter().any(|sign| next.is(sign)));
         assigned && !declares && !is_declarator(body, at)
     })
 }
@@ -284,30 +318,12 @@ fn is_declarator(body: &[Token], at: usize) -> bool {
     star && at.checked_sub(2).is_some_and(|before| body[before].is_identifier())
 }
 
-/// The first token behind indices and members.
-fn after_parts(body: &[Token], mut at: usize) -> usize {
-    loop {
-        match body.get(at) {
-            Some(token) if token.is("[") => {
-                let mut depth = 0;
-                let length = body[at..].iter().position(|token| {
-                    depth += i32::from(token.is("[")) - i32::from(token.is("]"));
-                    depth == 0
-                });
-                at += length.unwrap_or(body.len() - at - 1) + 1;
-            }
-            Some(token) if token.is(".") => at += 2,
-            _ => return at.min(body.len()),
-        }
-    }
-}
-
 /// Whether `name` stands alone as an argument of a call, which may take it by reference.
-fn is_handed_on(name: &str, body: &[Token]) -> bool {
+pub fn is_handed_on(name: &str, body: &[Token]) -> bool {
     uses(name, body).any(|at| {
         let opens = at.checked_sub(1).is_some_and(|before| body[before].is("(") || body[before].is(","));
         let closes = body.get(at + 1).is_some_and(|next| next.is(")") || next.is(","));
-        let cast = at.checked_sub(2).is_some_and(|before| body[before].is(">") || PURE.contains(&&*body[before].text));
+        let cast = at.checked_sub(2).is_some_and(|before| PURE.contains(&&*body[before].text));
         opens && closes && !cast
     })
 }

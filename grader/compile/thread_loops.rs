@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::declarations::{Declaration, Declarator, declaration, is_assigned};
+use super::declarations::{Declaration, Declarator, Reading, declaration, is_assigned, is_handed_on};
 use super::functions::{Function, identifiers, kernel_name, matching, nesting, of_heat_cu, text_of};
-use crate::submission::lexer::Token;
+use crate::submission::lexer::{Token, TokenKind};
 
 /// What the names of these functions start with.
 pub const PREFIX: &str = "hg_loops_";
@@ -37,7 +37,7 @@ pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
         return None;
     }
     let index = index_wanted(&tokens, kernel)?;
-    let body = Body::read(kernel.body)?;
+    let body = Body::read(kernel.body, constants(&tokens, kernel))?;
     let cpp = if index == Index::Global { &cpp.replacen(CONSTANT_INDEX, VARIABLE_INDEX, 1) } else { cpp };
     let mut text = String::with_capacity(cpp.len() + 4096);
     let end = kernel.body.last().or(kernel.head.last())?.span.end;
@@ -54,9 +54,42 @@ pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
     Some(ThreadLoops { text, call: format!("{}{PREFIX}{}", &call[..at], &call[at..]) })
 }
 
-/// Whether the kernel assigns to a parameter: each thread has its own.
+/// Whether the kernel may change a parameter: each thread has its own.
 fn mutable_parameter(kernel: Function) -> bool {
-    identifiers(kernel.parameters()).any(|name| is_assigned(name, kernel.body))
+    identifiers(kernel.parameters())
+        .any(|name| is_assigned(name, kernel.body) || is_handed_on(name, kernel.body) && takes_references(kernel.body))
+}
+
+/// Whether a lambda in the kernel takes something by reference that it may change.
+fn takes_references(body: &[Token]) -> bool {
+    (1..body.len()).any(|open| {
+        let parameters = (body[open].is("(") && body[open - 1].is("]")).then(|| matching(body, open)).flatten();
+        parameters.is_some_and(|close| changes_arguments(&body[open..close]))
+    })
+}
+
+/// Whether parameters are references to what is not const.
+fn changes_arguments(parameters: &[Token]) -> bool {
+    let parts = parameters.split(|token| token.is(","));
+    parts.into_iter().any(|part| {
+        part.iter().any(|token| token.is("&") || token.is("&&")) && !part.iter().any(|token| token.is("const"))
+    })
+}
+
+/// Names outside the kernel's body that never change: constants, enumerators, the kernel's parameters and its template's.
+fn constants<'t>(tokens: &'t [Token], kernel: Function<'t>) -> BTreeSet<&'t str> {
+    let mut names: BTreeSet<&str> = identifiers(kernel.head).collect();
+    for (at, token) in tokens.iter().enumerate() {
+        let end = |stop: &[&str]| tokens[at..].iter().position(|token| stop.iter().any(|end| token.is(end)));
+        if token.is("constexpr") || token.is("const") {
+            let length = end(&[";", ")"]).unwrap_or(0);
+            let pairs = tokens[at..at + length].windows(2);
+            names.extend(pairs.filter(|pair| pair[0].is_identifier() && pair[1].is("=")).map(|pair| &*pair[0].text));
+        } else if token.is("enum") {
+            names.extend(identifiers(&tokens[at..at + end(&["}"]).unwrap_or(0)]));
+        }
+    }
+    names
 }
 
 /// Where the loops put threadIdx.
@@ -81,6 +114,11 @@ fn index_wanted(tokens: &[Token], kernel: Function) -> Option<Index> {
         let called = functions.iter().filter(is_other).filter(|function| reached.contains(&*function.name.text));
         let words: BTreeSet<&str> = called.flat_map(|function| identifiers(function.body)).collect();
         if words.iter().any(|word| *word == "static" || (word.starts_with("hg_") && !is_view(word))) {
+            return None;
+        }
+        // Such a function may change what only the kernel's text is looked at for.
+        let mut called = functions.iter().filter(is_other).filter(|function| reached.contains(&*function.name.text));
+        if called.any(|function| changes_arguments(function.parameters())) {
             return None;
         }
         if words.is_subset(&reached) {
@@ -115,19 +153,20 @@ struct Statement<'t> {
 /// A kernel's body, cut at its barriers.
 struct Body<'t> {
     all: &'t [Token],
+    constants: BTreeSet<&'t str>,
     /// Shared arrays, types and constants: the same for all threads.
     hoisted: Vec<&'t [Token]>,
     intervals: Vec<Vec<Statement<'t>>>,
 }
 
 impl<'t> Body<'t> {
-    fn read(tokens: &'t [Token]) -> Option<Self> {
-        let mut body = Self { all: tokens, hoisted: Vec::new(), intervals: vec![Vec::new()] };
+    fn read(tokens: &'t [Token], constants: BTreeSet<&'t str>) -> Option<Self> {
+        let mut body = Self { all: tokens, constants, hoisted: Vec::new(), intervals: vec![Vec::new()] };
         let mut rest = tokens;
         while !rest.is_empty() {
             let (statement, after) = rest.split_at(statement_length(rest)?);
             rest = after;
-            if statement[0].is(BARRIER) {
+            if is_barrier(statement) {
                 body.intervals.push(Vec::new());
             } else if is_hoisted(statement) {
                 body.hoisted.push(statement);
@@ -140,7 +179,47 @@ impl<'t> Body<'t> {
         }
         let (_, before) = body.intervals.split_last()?;
         let returns = before.iter().flatten().any(|statement| has_return(statement.tokens));
-        (!returns).then_some(body)
+        (!returns && !body.hoists_a_local() && !body.points_to_a_local()).then_some(body)
+    }
+
+    /// Whether the name is one of the block's.
+    fn is_shared(&self, name: &str) -> bool {
+        let shared = self.hoisted.iter().filter(|statement| statement.iter().any(|token| token.is("__thread")));
+        shared.into_iter().flat_map(|statement| identifiers(statement)).any(|other| other == name)
+    }
+
+    fn declarators(&self) -> impl Iterator<Item = &Declarator<'t>> {
+        self.intervals
+            .iter()
+            .flatten()
+            .filter_map(|statement| statement.declaration.as_ref())
+            .flat_map(|d| &d.declarators)
+    }
+
+    /// Whether a declaration that is moved to the front depends on one that is not.
+    fn hoists_a_local(&self) -> bool {
+        let locals: BTreeSet<&str> = self.declarators().map(|declarator| &*declarator.name.text).collect();
+        self.hoisted.iter().flat_map(|statement| identifiers(statement)).any(|name| locals.contains(name))
+    }
+
+    /// Whether a pointer may lead to a thread's own local, which is elsewhere in the next interval.
+    fn points_to_a_local(&self) -> bool {
+        let arrays: BTreeSet<&str> =
+            self.declarators().filter(|local| local.is_array()).map(|local| &*local.name.text).collect();
+        let locals: BTreeSet<&str> = self.declarators().map(|local| &*local.name.text).collect();
+        let decays =
+            |local: &Declarator| local.is_pointer() && identifiers(local.initialiser()).any(|n| arrays.contains(n));
+        let taken = (1..self.all.len()).any(|at| {
+            let unary = self.all[at - 1].is("&")
+                && !at.checked_sub(2).is_some_and(|before| {
+                    let token = &self.all[before];
+                    token.is_identifier()
+                        || [")", "]", ">"].iter().any(|end| token.is(end))
+                        || token.kind == TokenKind::Number
+                });
+            unary && locals.contains(&*self.all[at].text)
+        });
+        taken || self.declarators().any(decays)
     }
 
     /// The function's body.
@@ -194,18 +273,40 @@ fn statement_length(tokens: &[Token]) -> Option<usize> {
     None
 }
 
+/// A barrier and nothing else.
+fn is_barrier(statement: &[Token]) -> bool {
+    statement[0].is(BARRIER) && statement.len() > 3 && matching(statement, 1) == Some(statement.len() - 2)
+}
+
 /// Declarations that belong to the block or to the text, not to a thread.
 fn is_hoisted(statement: &[Token]) -> bool {
-    const WORDS: [&str; 8] = ["typedef", "using", "static_assert", "constexpr", "struct", "class", "enum", "union"];
-    let is_one = WORDS.iter().any(|word| statement[0].is(word));
+    const WORDS: [&str; 4] = ["typedef", "using", "static_assert", "constexpr"];
+    const TYPES: [&str; 4] = ["struct", "class", "enum", "union"];
+    let names_nothing = statement.len() > 2 && statement[statement.len() - 2].is("}");
+    let defines =
+        TYPES.iter().any(|word| statement[0].is(word)) && names_nothing && !statement.iter().any(|t| t.is("="));
+    let is_one = WORDS.iter().any(|word| statement[0].is(word)) || defines;
     let shared = statement.iter().take_while(|token| !token.is("=")).any(|token| token.is("__thread"));
     is_one || shared || (statement[0].is("static") && statement.iter().any(|token| token.is("constexpr")))
 }
 
 /// What is not looked into: jumps, assembly, state that outlives a thread, this runtime's own functions.
 fn is_forbidden(statement: &[Token]) -> bool {
-    const WORDS: [&str; 9] =
-        ["goto", "asm", "__asm__", "__asm", "try", "throw", "static", "extern", "this_thread_block"];
+    const WORDS: [&str; 13] = [
+        "struct",
+        "class",
+        "enum",
+        "union",
+        "goto",
+        "asm",
+        "__asm__",
+        "__asm",
+        "try",
+        "throw",
+        "static",
+        "extern",
+        "this_thread_block",
+    ];
     identifiers(statement).any(|word| WORDS.contains(&word) || (word.starts_with("hg_") && !is_view(word)))
 }
 
@@ -261,14 +362,18 @@ struct Local {
 
 impl<'b, 't> Keeping<'b, 't> {
     fn of(body: &'b Body<'t>) -> Self {
-        let mut locals = BTreeMap::new();
+        let mut locals: BTreeMap<&'t str, Local> = BTreeMap::new();
         for (interval, statements) in body.intervals.iter().enumerate() {
             for (statement, declared) in statements.iter().enumerate() {
                 let Some(declaration) = &declared.declaration else { continue };
-                // What is read through a reference may change between two readings.
-                let may_differ =
-                    |name: &str| locals.get(name).is_some_and(|local: &Local| !local.again || local.reference);
-                let again = declaration.gives_the_same_again(body.all, may_differ);
+                let reading = |name: &str| match locals.get(name) {
+                    // What is read through a reference may change between two readings.
+                    Some(local) if local.reference || !local.again => Reading::Differs,
+                    Some(_) => Reading::Same,
+                    None if body.constants.contains(name) && !body.is_shared(name) => Reading::Same,
+                    None => Reading::Place,
+                };
+                let again = declaration.gives_the_same_again(body.all, reading);
                 for declarator in &declaration.declarators {
                     let (slot, reference) = (locals.len(), declarator.is_reference());
                     locals.insert(&*declarator.name.text, Local { interval, statement, again, reference, slot });

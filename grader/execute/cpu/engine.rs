@@ -154,7 +154,7 @@ impl Runner for CpuRunner {
         let loaded = self.loaded(trial.watch)?;
         let raw = loaded.run(trial, geometry, lanes, limit)?;
         let broken = raw.fault.is_some();
-        if broken && may_run_loops(trial) {
+        if (broken || raw.seen.misled) && may_run_loops(trial) {
             // No fault is told of a way of running that is not the kernel as it is written.
             self.fast = None;
             return self.run(&Trial { shortcuts: false, ..trial.clone() });
@@ -201,7 +201,7 @@ impl Loaded {
                 Ok(event) => raw.fault = Some(self.ended(event, launch)),
                 Err(fault) => raw.fault = Some(fault),
             }
-            let done = raw.seen.launches_done > 0 || raw.seen.fault.is_some();
+            let done = raw.seen.launches_done > 0 || raw.seen.fault.is_some() || raw.seen.misled;
             if done || raw.fault.is_some() {
                 break;
             }

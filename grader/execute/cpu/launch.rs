@@ -152,6 +152,10 @@ fn launches(
         let before = (launch <= INPUT_COMPARED).then(|| pace.arena.cells(input).to_vec());
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         loops.launch(pace, launch, input);
+        if loops.misled() {
+            seen.misled = true;
+            return Ok(seen);
+        }
         let Pace { lane, shared, arena, .. } = &mut *pace;
         seen.wall_seconds += wall.elapsed().as_secs_f64();
         seen.cpu_seconds += cpu_seconds() - cpu;

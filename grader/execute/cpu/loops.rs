@@ -1,5 +1,5 @@
 //! Blocks as loops over their threads ([`crate::compile::thread_loops`]): relied on only where one launch made that way
-//! gave, bit by bit, what coroutines gave.
+//! gave, bit by bit, what coroutines gave; and every launch whose grid is kept is made both ways.
 
 use super::abi::KernelFn;
 use super::arena::Buffer;
@@ -14,6 +14,8 @@ const MOST_DATA: usize = 16 << 20;
 pub struct Loops {
     block: Option<KernelFn>,
     state: State,
+    /// Launches were made as loops before one showed that they cannot be relied on.
+    misled: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl Loops {
     /// Nothing is proven yet.
     pub fn new(pace: &Pace) -> Self {
         let block = pace.object.block.filter(|_| pace.run.loops);
-        Self { block, state: if block.is_some() { State::Untried } else { State::Refused } }
+        Self { block, state: if block.is_some() { State::Untried } else { State::Refused }, misled: false }
     }
 
     /// Whether any launch was made as loops and counted.
@@ -36,9 +38,17 @@ impl Loops {
         self.state == State::Proven
     }
 
+    /// Whether the trial has to be made again without.
+    pub fn misled(&self) -> bool {
+        self.misled
+    }
+
     /// Makes one launch.
     pub fn launch(&mut self, pace: &mut Pace, launch: u32, input: Buffer) {
         match (self.state, self.block) {
+            (State::Proven, Some(block)) if pace.run.keep.contains(&launch) => {
+                self.check(pace, launch, input, block);
+            }
             (State::Proven, Some(_)) => {
                 pace.launch(launch, input, self.block);
                 if pace.take_needs_coroutines() {
@@ -49,6 +59,23 @@ impl Loops {
             }
             (State::Untried, Some(block)) => self.try_out(pace, launch, input, block),
             _ => pace.launch(launch, input, None),
+        }
+    }
+
+    /// Makes the launch both ways: what a kernel does may change with the data. What it leaves is what coroutines made.
+    fn check(&mut self, pace: &mut Pace, launch: u32, input: Buffer, block: KernelFn) {
+        let output = input.other();
+        let before = pace.arena.cells(output).to_vec();
+        pace.launch(launch, input, Some(block));
+        let well = !pace.take_needs_coroutines() && pace.went_well();
+        let made = pace.arena.cells(output).to_vec();
+        pace.arena.cells_mut(output).copy_from_slice(&before);
+        if well {
+            pace.launch(launch, input, None);
+        }
+        if !well || bytes_of(&made) != bytes_of(pace.arena.cells(output)) {
+            self.state = State::Refused;
+            self.misled = true;
         }
     }
 

@@ -47,6 +47,8 @@ pub struct RawObservation {
     pub writer: Option<Actor>,
     /// Whether launches ran as loops over the threads of their blocks.
     pub loops: bool,
+    /// Whether loops turned out not to be the kernel: the run says nothing.
+    pub misled: bool,
     pub fault: Option<RawFault>,
     pub launches_done: u32,
     pub cpu_seconds: f64,
