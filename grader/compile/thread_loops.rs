@@ -4,8 +4,9 @@
 //! The way is loop fission (MCUDA, Stratton et al. 2008): a kernel whose barriers stand at the top level of its body is
 //! cut there, and each piece becomes the body of a loop over the block's threads. A local that lives across a barrier is
 //! computed again where that is sure to give the same, else kept in an array, a slot a thread. What cannot be cut, or is
-//! in doubt, gives `None`: the kernel then runs as coroutines, which it always can. Nothing here has to be proved: the
-//! engine compares a launch made this way with one made by coroutines, bit by bit, before it relies on it.
+//! in doubt, gives `None`: the kernel then runs as coroutines, which it always can. It has to be strict, because what a kernel
+//! does may change with its data, and the engine compares with coroutines, bit by bit, only some launches: the first one
+//! and those whose grid is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::compile::gpu::GpuBuilds;
+use crate::compile::nvcc::KernelUse;
 use crate::execute::Place;
 use crate::execute::cpu::GeometryOf;
 use crate::execute::cuda::GpuInfo;
@@ -217,7 +218,7 @@ fn run_stations(
         }
     }
     let Some(host) = built.host.transpose()? else { return Ok(()) };
-    draft.report.gpu_build = cuda.gpu.as_ref().map(build::gpu_build);
+    draft.report.gpu_build = cuda.gpu.as_ref().map(gpu_build);
     let prepared = stations.engine(source, &found, host, cuda.gpu)?;
     // Only now is it known whether the driver takes what was built.
     draft.take_gpu(stations.gpu());
@@ -276,6 +277,12 @@ fn run_trials(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> an
     draft.report.durations.trials = began.elapsed().as_secs_f64();
     draft.take_judgement(judge.finish(), exercise);
     Ok(())
+}
+
+/// What ptxas gave the kernel, as the report has it.
+fn gpu_build(builds: &GpuBuilds) -> report::GpuBuild {
+    let KernelUse { registers, shared, stack, spill_stores, spill_loads, .. } = builds.uses;
+    report::GpuBuild { arch: builds.arch, registers, shared, stack, spill_stores, spill_loads }
 }
 
 /// A report in the making.

@@ -2,8 +2,6 @@
 
 use super::escape;
 use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA, Sanitizer};
-use crate::compile::gpu::GpuBuilds;
-use crate::compile::nvcc::KernelUse;
 use crate::execute::Place;
 use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
@@ -13,7 +11,6 @@ use crate::judge::hazards::SeenHazard;
 use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::judge::sanitizer;
-use crate::report::GpuBuild;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, Verdict, failing_check};
 
@@ -100,12 +97,6 @@ pub fn reads(reads: &reads::Reads) -> Reads {
         per_cell_step: reads.per_cell_step(),
         budget: reads.budget,
     }
-}
-
-/// The report's view of a build for the GPU.
-pub fn gpu_build(builds: &GpuBuilds) -> GpuBuild {
-    let KernelUse { registers, shared, stack, spill_stores, spill_loads, .. } = builds.uses;
-    GpuBuild { arch: builds.arch, registers, shared, stack, spill_stores, spill_loads }
 }
 
 /// The report's view of one hazard.
