@@ -126,6 +126,56 @@ fn helpers_that_wait_or_keep_a_state_are_left_to_coroutines() {
     assert!(with("int help(int n) { static int calls; return ++calls; }").is_none());
 }
 
+/// A kernel that waits through what CUDA's headers offer, cut; with the number of its intervals.
+fn waiting(body: &str) -> Option<(usize, String)> {
+    let text = cut(
+        &format!("namespace cg = cooperative_groups; void k(const float* in, float* out, int n, float r) {{ {body} }}"),
+        "k",
+    )?;
+    Some((text.matches("unsigned hg_thread = 0").count(), text))
+}
+
+#[test]
+fn a_block_waits_in_many_spellings() {
+    const BLOCK: &str = "auto g = cg::this_thread_block();";
+    for (declaration, barrier, landing) in [
+        (BLOCK, "g.sync();", ""),
+        (BLOCK, "cg::sync(g);", ""),
+        ("const cg::thread_block g = cooperative_groups::this_thread_block();", "g.sync();", ""),
+        ("", "cg::this_thread_block().sync();", ""),
+        ("", "cg::sync(cg::this_thread_block());", ""),
+        (BLOCK, "cg::wait(g);", "hg_async_wait(0);"),
+        (BLOCK, "cg::wait_prior<2>(g);", "hg_async_wait(2);"),
+        ("static __thread bar_t b;", "b.arrive_and_wait();", "b.hg_land();"),
+        ("static __thread bar_t b;", "b.wait(b.arrive());", "b.hg_land();"),
+        ("static __thread bar_t b; auto t = b.arrive();", "b.wait(std::move(t));", "b.hg_land();"),
+        ("auto p = cuda::make_pipeline(g, &state);", "p.consumer_wait();", "p.hg_land();"),
+    ] {
+        let (intervals, text) = waiting(&format!("{declaration} out[0] = 1; {barrier} out[1] = 2;")).expect(barrier);
+        assert_eq!(intervals, 2, "{barrier}: {text}");
+        assert!(!text.contains("const uint3 threadIdx"), "{barrier}: headers read the variable: {text}");
+        let first = &text[..text.rfind("unsigned hg_thread = 0").unwrap()];
+        assert!(first.contains(landing), "{barrier}: {text}");
+    }
+}
+
+#[test]
+fn what_is_no_barrier_of_the_block_is_no_cut() {
+    for statement in [
+        "tile.sync();",
+        "auto g = cg::tiled_partition<32>(cg::this_thread_block()); g.sync();",
+        "auto g = cg::this_thread_block(); sync(g);",
+        "auto p = cuda::make_pipeline(); p.consumer_wait();",
+        "b.wait(pick(t));",
+        "auto g = cg::this_thread_block(); if (n > 2) g.sync();",
+        "auto g = cg::this_thread_block(); g.sync(), out[0] = 1;",
+        "auto g = cg::this_thread_block(); cg::wait(h);",
+    ] {
+        let cut = waiting(&format!("{statement} out[1] = 2;"));
+        assert!(cut.is_none_or(|(intervals, _)| intervals == 1), "{statement}");
+    }
+}
+
 #[test]
 fn unfinished_text_is_left_alone() {
     for text in ["void k(", "void k(int a) {", "k", "", "{{{{", "void k() { ( }"] {

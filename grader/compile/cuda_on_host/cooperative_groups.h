@@ -7,8 +7,8 @@ namespace cooperative_groups {
 
 struct thread_block {
     HG_DEVICE void sync(unsigned line = __builtin_LINE()) const { hg_sync_threads(line); }
-    HG_DEVICE static unsigned thread_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-    HG_DEVICE static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
+    HG_DEVICE static unsigned thread_rank() { return hg_block_rank(); }
+    HG_DEVICE static unsigned size() { return hg_block_threads(); }
     HG_DEVICE static unsigned num_threads() { return size(); }
     HG_DEVICE static dim3 group_index() { return dim3(blockIdx); }
     HG_DEVICE static dim3 thread_index() { return dim3(threadIdx); }

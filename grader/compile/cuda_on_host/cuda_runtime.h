@@ -97,14 +97,23 @@ void hg_sync_threads(unsigned site);
 int hg_sync_reduce(unsigned site, int operation, int value);
 const unsigned long long* hg_warp_exchange(unsigned mask, unsigned long long value, unsigned line);
 unsigned hg_active_mask();
-void hg_async_copy(void* to, const void* from, size_t bytes, size_t zero_fill);
-void hg_async_commit();
-void hg_async_wait(unsigned newest_left);
+void hg_copy_issue(void* to, const void* from, size_t bytes, size_t zero_fill, unsigned thread);
+void hg_copy_commit(unsigned thread);
+void hg_copy_land(unsigned newest_left, unsigned thread);
 void hg_atomic(const void* address, size_t bytes);
 [[noreturn]] void hg_trap(int why);
 [[noreturn]] void hg_unsupported(const char* construct);
 unsigned long long hg_clock();
 }
+
+// The thread's number in its block, x fastest.
+HG_DEVICE unsigned hg_block_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+HG_DEVICE unsigned hg_block_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+
+// Asynchronous copies of the running thread: grader/execute/cpu/copies.rs.
+HG_DEVICE void hg_async_copy(void* to, const void* from, size_t bytes, size_t zero_fill) { hg_copy_issue(to, from, bytes, zero_fill, hg_block_rank()); }
+HG_DEVICE void hg_async_commit() { hg_copy_commit(hg_block_rank()); }
+HG_DEVICE void hg_async_wait(unsigned newest_left) { hg_copy_land(newest_left, hg_block_rank()); }
 
 // What a thread keeps of one local from a barrier interval to the next, when intervals run as loops (thread_loops.rs).
 template <int Local, class T>
@@ -148,9 +157,7 @@ HG_DEVICE T hg_from_bits(unsigned long long bits) {
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
 }
-HG_DEVICE unsigned hg_lane() {
-    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & 31u;
-}
+HG_DEVICE unsigned hg_lane() { return hg_block_rank() & 31u; }
 template <class T>
 HG_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32, unsigned line = __builtin_LINE()) {
     const unsigned lane = hg_lane();

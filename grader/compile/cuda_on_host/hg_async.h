@@ -16,9 +16,6 @@ struct aligned_size_t {
     HG_DEVICE constexpr operator size_t() const { return value; }
 };
 
-HG_DEVICE unsigned hg_block_threads() { return blockDim.x * blockDim.y * blockDim.z; }
-HG_DEVICE unsigned hg_block_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-
 template <thread_scope Scope>
 class barrier {
 public:
@@ -26,10 +23,14 @@ public:
     barrier() = default;
     HG_DEVICE arrival_token arrive(ptrdiff_t = 1) { return {}; }
     HG_DEVICE void wait(arrival_token&&, unsigned line = __builtin_LINE()) const {
+        hg_land();
+        hg_sync_threads(line);
+    }
+    // What a thread does before it waits for the others: thread_loops.rs cuts a kernel behind it.
+    HG_DEVICE void hg_land() const {
         if (expected != hg_block_threads()) hg_unsupported("a cuda::barrier that does not expect the whole block");
         hg_async_commit();
         hg_async_wait(0);
-        hg_sync_threads(line);
     }
     HG_DEVICE void arrive_and_wait(unsigned line = __builtin_LINE()) { wait(arrive(), line); }
     template <thread_scope S> friend HG_DEVICE void init(barrier<S>*, ptrdiff_t);
@@ -55,8 +56,13 @@ public:
         ++committed;
     }
     HG_DEVICE void consumer_wait(unsigned line = __builtin_LINE()) {
+        hg_land();
+        if (Scope == thread_scope_block) hg_sync_threads(line);
+    }
+    // As of a barrier.
+    HG_DEVICE void hg_land() {
         ++waited;
-        wait_prior(committed > waited ? committed - waited : 0, line);
+        hg_async_wait(committed > waited ? committed - waited : 0);
     }
     HG_DEVICE void consumer_release() {}
     HG_DEVICE void quit() {}

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::abi::{SLOTS, Slot};
 use super::checker::{Touch, TouchKind};
+use super::copies::Copy;
 use super::lane::{self, Lane};
 use super::raw::RawFault;
 use crate::execute::Watch;
@@ -151,22 +152,21 @@ extern "C" fn active_mask() -> u32 {
     unsafe { (*lane::current()).active_mask() }
 }
 
-extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, code: usize) {
+extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, thread: u32, code: usize) {
     touch(from as usize, bytes.saturating_sub(zero_fill), code, TouchKind::Read);
     // SAFETY: as in `touch`.
-    unsafe { (&mut *lane::current()).copies().issue(to, from, bytes, zero_fill, code) };
+    unsafe { (&mut *lane::current()).copies(thread).issue(Copy { to, from, bytes, zero_fill, code }) };
 }
 
-extern "C" fn async_commit() {
+extern "C" fn async_commit(thread: u32) {
     // SAFETY: as in `touch`.
-    unsafe { (*lane::current()).copies().commit() };
+    unsafe { (*lane::current()).copies(thread).commit() };
 }
 
 /// Copies land here, not when they are issued: a forgotten wait is then seen as a never-written read.
-extern "C" fn async_wait(newest_left: u32, _code: usize) {
-    // SAFETY: as in `touch`.
-    let due = unsafe { (*lane::current()).copies().due(newest_left as usize) };
-    for copy in due {
+extern "C" fn async_wait(newest_left: u32, thread: u32) {
+    // SAFETY: as in `touch`; the reference ends before the copy is looked at.
+    while let Some(copy) = unsafe { (*lane::current()).copies(thread).land(newest_left as usize) } {
         touch(copy.to as usize, copy.bytes, copy.code, TouchKind::Write);
         // SAFETY: the kernel asked for exactly this copy; a wild pointer faults as the kernel's own access would.
         unsafe {

@@ -24,6 +24,9 @@ use crate::submission::Geometry;
 /// Most threads a block can have.
 pub const MAX_THREADS: usize = 1024;
 
+/// threadIdx where loops keep their own.
+const NO_THREAD: [u32; 4] = [u32::MAX; 4];
+
 /// Bytes of the innermost frames of a thread that waits at a barrier.
 const WAITING_FRAMES: usize = 4 * 64;
 
@@ -87,8 +90,10 @@ pub struct Lane {
     barrier: Barrier,
     threads: Vec<Thread>,
     warps: Vec<Warp>,
+    /// By thread.
     copies: Vec<Copies>,
-    copies_used: bool,
+    /// Blocks this lane has begun.
+    blocks_begun: u64,
     stacks: Stacks,
     scheduler: *mut u8,
     retired: *mut u8,
@@ -125,8 +130,8 @@ impl Lane {
             barrier: Barrier::default(),
             threads: (0..MAX_THREADS).map(|_| thread()).collect(),
             warps: (0..MAX_THREADS / 32).map(|_| Warp::default()).collect(),
-            copies: Vec::new(),
-            copies_used: false,
+            copies: (0..MAX_THREADS).map(|_| Copies::default()).collect(),
+            blocks_begun: 0,
             stacks: Stacks::new(MAX_THREADS)?,
             scheduler: ptr::null_mut(),
             retired: ptr::null_mut(),
@@ -177,9 +182,7 @@ impl Lane {
         for warp in &mut self.warps[..self.count.div_ceil(32)] {
             warp.reset();
         }
-        if std::mem::take(&mut self.copies_used) {
-            self.copies.iter_mut().for_each(Copies::clear);
-        }
+        self.blocks_begun += 1;
         self.live = self.count;
         self.end = BlockEnd::Done;
         self.checker.begin_block();
@@ -197,6 +200,7 @@ impl Lane {
     fn run_loops(&mut self) -> BlockEnd {
         self.end = BlockEnd::Done;
         let (stack, top) = self.stacks.take();
+        self.variables.set_thread(NO_THREAD);
         self.started = 1;
         // SAFETY: as in `run_block`.
         unsafe { switch::switch(&raw mut self.scheduler, switch::prepare(top, loops_main)) };
@@ -238,16 +242,20 @@ impl Lane {
         &self.stacks
     }
 
-    /// The running thread's asynchronous copies.
+    /// Asynchronous copies of a thread of the running block, which is the running one.
     ///
     /// # Safety
     /// Called on a coroutine's stack.
-    pub unsafe fn copies(&mut self) -> &mut Copies {
-        // SAFETY: the caller's word.
-        unsafe { Self::needs_coroutines(self) };
-        self.copies_used = true;
-        self.copies.resize_with(MAX_THREADS, Copies::default);
-        &mut self.copies[self.standing.thread]
+    #[inline(always)]
+    pub unsafe fn copies(&mut self, thread: u32) -> &mut Copies {
+        let mut thread = thread as usize;
+        if thread >= self.count {
+            // Loops that keep threadIdx to themselves; else somebody's own call.
+            // SAFETY: the caller's word.
+            unsafe { Self::needs_coroutines(self) };
+            thread = self.standing.thread;
+        }
+        self.copies[thread].of_block(self.blocks_begun)
     }
 
     /// Whether an address lies in the values of a warp operation, which the CUDA headers read.
