@@ -23,20 +23,25 @@ impl Grid {
     /// (so that a swap of neighbours shows), from a seed that the report names.
     pub fn initial(n: usize, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut uniform = || (random.next_u32() >> 8) as f32 / (1u32 << 24) as f32;
-        let mut cells = Vec::with_capacity(n * n);
-        for row in 0..n {
-            for column in 0..n {
-                let wall = match (row, column) {
-                    (0, _) => Some(2.0),
-                    (_, 0) => Some(1.75),
-                    _ if row == n - 1 => Some(1.25),
-                    _ if column == n - 1 => Some(1.5),
-                    _ => None,
-                };
-                let noise = uniform();
-                cells.push(wall.map_or(noise, |heat| heat + noise / 4.0));
-            }
+        let mut noise = vec![0; n * n * 4];
+        random.fill_bytes(&mut noise);
+        let uniform = |bytes: [u8; 4]| (u32::from_le_bytes(bytes) >> 8) as f32 / (1u32 << 24) as f32;
+        let mut cells: Vec<f32> = noise.as_chunks().0.iter().map(|&bytes| uniform(bytes)).collect();
+        let mut heat = |row: usize, column: usize, wall: f32| {
+            let cell = &mut cells[row * n + column];
+            *cell = wall + *cell / 4.0;
+        };
+        for at in 0..n {
+            heat(0, at, 2.0);
+        }
+        for at in 1..n {
+            heat(at, 0, 1.75);
+        }
+        for at in 1..n {
+            heat(n - 1, at, 1.25);
+        }
+        for at in 1..n.saturating_sub(1) {
+            heat(at, n - 1, 1.5);
         }
         Self { n, cells }
     }

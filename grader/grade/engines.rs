@@ -150,11 +150,16 @@ pub struct Pair {
 }
 
 impl Start {
-    /// Starts what the choice asks for. Returns at once.
-    pub fn of(choice: EngineChoice) -> Self {
+    /// Starts what the choice asks for, for grids of n x n cells. Returns at once.
+    pub fn of(choice: EngineChoice, n: u32) -> Self {
         let start = || {
             let executable = this_executable()?;
-            Ok(Pair { reference: CudaRunner::start(&executable)?, submission: CudaRunner::start(&executable)? })
+            let (reference, submission) = (CudaRunner::start(&executable)?, CudaRunner::start(&executable)?);
+            let mut pair = Pair { reference: reference.trusting(), submission };
+            for worker in [&mut pair.reference, &mut pair.submission] {
+                worker.expect(n as usize);
+            }
+            Ok(pair)
         };
         let pair = match choice {
             EngineChoice::Cpu => Ok(None),
@@ -163,6 +168,17 @@ impl Start {
             }
         };
         Self { choice, pair: Mutex::new(pair), info: OnceLock::new() }
+    }
+
+    /// The GPU's compute capability, once the workers know it; `None` when there is no GPU, or none was wanted. An error
+    /// when there has to be one.
+    pub fn arch(&self) -> Result<Option<u32>> {
+        let arch = match &mut *self.pair.lock().unwrap_or_else(PoisonError::into_inner) {
+            Ok(Some(pair)) => pair.reference.arch().ok().and_then(Result::ok),
+            _ => None,
+        };
+        // Why there is none is told in one place.
+        if arch.is_some() { Ok(arch) } else { Ok(self.info()?.and_then(Result::ok).map(|gpu| gpu.arch)) }
     }
 
     /// The GPU, or why there is none; `None` when none was wanted. Waits for the workers' first words. An error when there

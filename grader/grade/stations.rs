@@ -36,7 +36,7 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// Starts the GPU's workers at once: they make their contexts while compilers run.
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
-        Self { order, exercise, workshop, gpu: Start::of(order.engine), fallback: OnceLock::new() }
+        Self { order, exercise, workshop, gpu: Start::of(order.engine, exercise.exercise.n), fallback: OnceLock::new() }
     }
 
     /// Engine cuda, or why it cannot run: no nvcc, no GPU, or a driver that does not take what nvcc built. None of that is
@@ -117,8 +117,7 @@ impl Stations for Machine<'_> {
             Lookup::Found(toolkit) => toolkit,
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
         };
-        let gpu = self.gpu.info()?;
-        let found_arch = gpu.as_ref().and_then(|gpu| gpu.as_ref().ok()).map(|gpu| gpu.arch);
+        let found_arch = self.gpu.arch()?;
         let arch = self.order.arch.or(found_arch).unwrap_or(nvcc::LESSON_ARCH);
         let call = kernel.filter(|_| found_arch.is_some()).map(|kernel| kernel.call.as_str());
         let build = std::thread::scope(|scope| {

@@ -30,13 +30,12 @@ pub fn time(seen: &Seen, seed: u64) -> (Option<Check>, Option<Timing>) {
     }
 }
 
-/// Where a timed round from the long run's grid ended otherwise than the long run, and n.
-pub fn timed_differs(seen: &Seen) -> Option<(RunsDiffer, u32)> {
-    let timed = clocked(seen)?;
+/// Where a timed round from the long run's grid ended otherwise than the long run. `timed` is the timing's outcome, `before`
+/// are those before it.
+pub fn timed_differs(before: &[Outcome], timed: &Outcome) -> Option<RunsDiffer> {
     let Some(Clocked::Measured { last: Some(round), .. }) = &timed.timed else { return None };
-    let long = seen.gating().find(|outcome| outcome.planned.kind == Kind::Thousand)?;
-    let differ = RunsDiffer::between(long.planned.launches, long.last.as_ref()?, round)?;
-    Some((differ, long.planned.n))
+    let long = before.iter().find(|outcome| outcome.planned.kind == Kind::Thousand)?;
+    RunsDiffer::between(long.planned.launches, long.last.as_ref()?, round)
 }
 
 fn clocked<'s>(seen: &'s Seen) -> Option<&'s Outcome> {

@@ -1,7 +1,7 @@
 //! Checks `memory` and `race`: what the watched trials saw besides the grids.
 
 use super::Seen;
-use super::clock;
+use super::plan::Kind;
 use super::outcome::{Outcome, RunsDiffer};
 use super::sanitizer;
 use super::words;
@@ -115,9 +115,9 @@ fn unwatched(seen: &Seen, id: CheckId, shown: &str, reason: &str) -> Check {
 
 /// Two runs from the same grid that end differently: which thread comes first matters.
 fn runs_differ(seen: &Seen) -> Option<Check> {
-    let untimed = seen.gating().find_map(|outcome| Some((outcome.runs_differ?, outcome.planned.n, "two runs")));
-    let (differ, n, runs) =
-        untimed.or_else(|| clock::timed_differs(seen).map(|(differ, n)| (differ, n, "a timed and an untimed run")))?;
+    let (differ, planned) = seen.gating().find_map(|outcome| Some((outcome.runs_differ?, &outcome.planned)))?;
+    let n = planned.n;
+    let runs = if planned.kind == Kind::Time { "a timed and an untimed run" } else { "two runs" };
     let RunsDiffer { launch, row, column, first, second } = differ;
     let summary = format!(
         "{runs} from the same grid differ: row {row}, column {column} is {first} in one and {second} in the other after \

@@ -125,9 +125,11 @@ impl<'a> Judge<'a> {
 
     /// Takes in the outcome of the next trial of the plan. Ignored once [`Judge::decided`]: whether a later trial had
     /// been started by then is chance, and must not show in the report.
-    pub fn fold(&mut self, outcome: Outcome) {
+    pub fn fold(&mut self, mut outcome: Outcome) {
         if !self.decided() {
             debug_assert_eq!(self.plan.get(self.outcomes.len()), Some(&outcome.planned));
+            // Once, and not with every look at the checks: the grids are large.
+            outcome.runs_differ = outcome.runs_differ.or_else(|| clock::timed_differs(&self.outcomes, &outcome));
             self.outcomes.push(outcome);
         }
     }

@@ -82,7 +82,7 @@ pub struct Outcome {
     pub hazards: Vec<Hazard>,
     pub input_changed: Option<InputChange>,
     pub fault: Option<RunFault>,
-    /// Where a second run of the same trial ended otherwise.
+    /// Where a second run of the same trial ended otherwise, or a timed round than the long run.
     pub runs_differ: Option<RunsDiffer>,
     /// The submission's last grid of the long run.
     pub last: Option<Arc<Grid>>,

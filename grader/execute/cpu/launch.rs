@@ -64,7 +64,10 @@ pub fn run_trial(
 ) -> Result<RawObservation> {
     arena.fill(initial)?;
     poison_interior(arena.cells_mut(Buffer::B), run.n);
-    let lanes = if run.watch == Watch::Full { 1 } else { run.lanes.max(1) };
+    let blocks = run.geometry.grid.iter().map(|&blocks| u64::from(blocks)).product::<u64>();
+    // A lane that would find no block is not worth setting up.
+    let useful = usize::try_from(blocks.div_ceil(CHUNK)).unwrap_or(usize::MAX);
+    let lanes = if run.watch == Watch::Full { 1 } else { run.lanes.min(useful).max(1) };
     let shared = Shared::new(lanes);
     let mut lane = new_lane(object, map, run)?;
     std::thread::scope(|scope| {

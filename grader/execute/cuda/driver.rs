@@ -45,7 +45,7 @@ fn checked(status: CUresult) -> Answer<()> {
 
 /// The first GPU that the process may use, its context current on the thread that opened it.
 pub struct Gpu {
-    device: sys::CUdevice,
+    device: Device,
     context: sys::CUcontext,
     stream: sys::CUstream,
 }
@@ -64,30 +64,46 @@ pub struct Function {
 #[derive(Clone, Copy)]
 pub struct Module(sys::CUmodule);
 
-impl Gpu {
-    /// Loads the driver and makes a context. The error is a sentence on why there is no GPU to work on.
-    pub fn open() -> std::result::Result<Self, String> {
+/// The first GPU that the process may use, before there is a context on it.
+pub struct Device(sys::CUdevice);
+
+/// A failure as a sentence on why there is no GPU to work on.
+fn refused(what: &'static str) -> impl Fn(DriverError) -> String {
+    move |error| match error.0 {
+        100 => "the CUDA driver finds no GPU".to_owned(),
+        46 => format!("{what}: the GPU is busy or unavailable (is it in exclusive mode?)"),
+        2 => format!("{what}: the GPU's memory is full"),
+        803 | 804 => format!("{what}: the installed driver and its library do not match"),
+        _ => format!("{what}: {error}"),
+    }
+}
+
+impl Device {
+    /// Loads the driver. The error is a sentence on why there is no GPU to work on.
+    pub fn find() -> std::result::Result<Self, String> {
         // SAFETY: loading runs the library's constructors; libcuda is the driver's own and is made to be loaded so.
         if !unsafe { sys::is_culib_present() } {
             return Err("no CUDA driver (libcuda) was found".to_owned());
         }
-        let refused = |what: &'static str| {
-            move |error: DriverError| match error.0 {
-                100 => "the CUDA driver finds no GPU".to_owned(),
-                46 => format!("{what}: the GPU is busy or unavailable (is it in exclusive mode?)"),
-                2 => format!("{what}: the GPU's memory is full"),
-                803 | 804 => format!("{what}: the installed driver and its library do not match"),
-                _ => format!("{what}: {error}"),
-            }
-        };
         let start = || -> Answer<sys::CUdevice> {
             result::init()?;
             Ok(result::device::get(0)?)
         };
-        let device = start().map_err(refused("the CUDA driver did not start"))?;
+        start().map(Self).map_err(refused("the CUDA driver did not start"))
+    }
+
+    /// Compute capability without its dot.
+    pub fn arch(&self) -> Answer<u32> {
+        let major = self.figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = self.figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        Ok((major * 10 + minor).unsigned_abs())
+    }
+
+    /// Makes a context, which takes a while. Errors as of [`Device::find`].
+    pub fn open(self) -> std::result::Result<Gpu, String> {
         let context = || -> Answer<(sys::CUcontext, sys::CUstream)> {
             // SAFETY: the device comes from the driver; the context is never released.
-            let context = unsafe { result::primary_ctx::retain(device)? };
+            let context = unsafe { result::primary_ctx::retain(self.0)? };
             // SAFETY: as above.
             unsafe { result::ctx::set_current(context)? };
             let mut stream = std::ptr::null_mut();
@@ -96,27 +112,32 @@ impl Gpu {
             Ok((context, stream))
         };
         let (context, stream) = context().map_err(refused("no context could be made on the GPU"))?;
-        Ok(Self { device, context, stream })
+        Ok(Gpu { device: self, context, stream })
     }
 
+    fn figure(&self, which: DeviceAttribute) -> Answer<i32> {
+        // SAFETY: the device comes from the driver.
+        Ok(unsafe { result::device::get_attribute(self.0, which) }?)
+    }
+}
+
+impl Gpu {
     /// What the driver says of the GPU, without its clocks.
     pub fn info(&self) -> Answer<GpuInfo> {
-        // SAFETY: the device comes from the driver.
-        let figure = |which| unsafe { result::device::get_attribute(self.device, which) };
+        let device = &self.device;
         let mut version = 0;
         // SAFETY: writes one int through a pointer to a live one.
         checked(unsafe { sys::cuDriverGetVersion(&raw mut version) })?;
-        let major = figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-        let minor = figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        let shared = figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let shared = device.figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let multiprocessors = device.figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         Ok(GpuInfo {
-            name: result::device::get_name(self.device)?,
-            uuid: uuid_words(result::device::get_uuid(self.device)?.bytes.map(|byte| byte as u8)),
-            arch: (major * 10 + minor).unsigned_abs(),
+            name: result::device::get_name(device.0)?,
+            uuid: uuid_words(result::device::get_uuid(device.0)?.bytes.map(|byte| byte as u8)),
+            arch: device.arch()?,
             driver: format!("{}.{}", version / 1000, version % 1000 / 10),
             // SAFETY: the device comes from the driver.
-            memory: unsafe { result::device::total_mem(self.device)? } as u64,
-            multiprocessors: figure(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.unsigned_abs(),
+            memory: unsafe { result::device::total_mem(device.0)? } as u64,
+            multiprocessors: multiprocessors.unsigned_abs(),
             shared_per_block: shared.unsigned_abs(),
             clocks: None,
         })

@@ -47,6 +47,8 @@ pub struct CudaRunner {
     program: Option<Program>,
     worker: Option<Worker>,
     gpu: Option<Result<GpuInfo, String>>,
+    /// Whether the kernels do nothing that they should not.
+    trusted: bool,
     patterns: ChaCha8Rng,
 }
 
@@ -62,6 +64,8 @@ pub struct Under {
 /// A worker, and how far it has come.
 struct Worker {
     process: WorkerProcess<Reply>,
+    /// What it said first: the GPU's compute capability, or why there is none.
+    found: Option<Result<u32, String>>,
     ready: bool,
     /// Needs of the loaded kernels; empty before they are loaded.
     facts: Vec<KernelFacts>,
@@ -88,7 +92,38 @@ impl CudaRunner {
         rustix::rand::getrandom(&mut seed, GetRandomFlags::empty()).context("no random numbers")?;
         let patterns = ChaCha8Rng::from_seed(seed);
         let worker = Some(Worker::start(executable, under.as_ref())?);
-        Ok(Self { executable: executable.to_owned(), under, program: None, worker, gpu: None, patterns })
+        Ok(Self { executable: executable.to_owned(), under, program: None, worker, gpu: None, trusted: false, patterns })
+    }
+
+    /// The same for kernels of the grader's own: nobody looks whether they store outside their grids, or into the input.
+    pub fn trusting(self) -> Self {
+        Self { trusted: true, ..self }
+    }
+
+    /// Lets the worker make room for grids of n x n cells before they are needed.
+    pub fn expect(&mut self, n: usize) {
+        if let Some(worker) = &mut self.worker {
+            // A worker that ended meanwhile shows as the end of its replies.
+            let _ = worker.process.send(&Request::Room { n }, &[]);
+        }
+    }
+
+    /// Waits for the compute capability of the worker's GPU (75 for sm_75), or the reason why it has none. This is known
+    /// before there is a context.
+    pub fn arch(&mut self) -> Result<Result<u32, String>> {
+        let wall = self.within(START_WALL);
+        let worker = match &mut self.worker {
+            Some(worker) => worker,
+            slot => slot.insert(Worker::start(&self.executable, self.under.as_ref())?),
+        };
+        if worker.found.is_none() {
+            worker.found = Some(match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
+                (Reply::Found { arch }, _) => Ok(arch),
+                (Reply::NoDevice(reason), _) => Err(reason),
+                _ => bail!("the worker answered out of turn"),
+            });
+        }
+        worker.found.clone().ok_or_else(|| silent(wall))
     }
 
     /// Waits for the worker's GPU, or the reason why it has none.
@@ -114,15 +149,16 @@ impl CudaRunner {
 
     /// Hears from the worker, started when there is none, whether it has a GPU.
     fn greet(&mut self) -> Result<Result<GpuInfo, String>> {
+        let found = self.arch()?;
         let wall = self.within(START_WALL);
-        let worker = match &mut self.worker {
-            Some(worker) => worker,
-            slot => slot.insert(Worker::start(&self.executable, self.under.as_ref())?),
-        };
-        let said = match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
-            (Reply::Ready(info), _) => Ok(info),
-            (Reply::NoDevice(reason), _) => Err(reason),
-            _ => bail!("the worker answered out of turn"),
+        let worker = self.worker.as_mut().ok_or_else(|| anyhow!("the worker was not started"))?;
+        let said = match found {
+            Err(reason) => Err(reason),
+            Ok(_) => match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
+                (Reply::Ready(info), _) => Ok(info),
+                (Reply::NoDevice(reason), _) => Err(reason),
+                _ => bail!("the worker answered out of turn"),
+            },
         };
         worker.ready = true;
         self.gpu = Some(said.clone());
@@ -198,7 +234,7 @@ impl Runner for CudaRunner {
     /// [`Watch::Count`] runs the counted build; the other two run the plain one, between guard bands like every run.
     /// Nothing tells threads apart here: the observation has no writer, and hazards have no thread.
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
-        let (pattern, bare) = (self.patterns.next_u64(), self.under.is_some());
+        let (pattern, bare, watched) = (self.patterns.next_u64(), self.under.is_some(), !self.trusted);
         // A tool makes launches slow: there only the deadline counts.
         let until = self.under.as_ref().map(|under| under.deadline);
         let (worker, program) = self.loaded()?;
@@ -214,7 +250,7 @@ impl Runner for CudaRunner {
             }
         };
         let (launches, keep) = (trial.launches, trial.keep.clone());
-        let run = Run { n, r: trial.r, launches, counted, keep, geometry, bare, pattern };
+        let run = Run { n, r: trial.r, launches, counted, keep, geometry, bare, watched, pattern };
         // A worker that ended meanwhile shows as the end of its replies.
         let _ = worker.process.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
         let mut watched = Watched { worker, n, grids: Vec::new(), until };
@@ -301,7 +337,7 @@ impl Worker {
             // A tool may be a shell script.
             command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         }
-        Ok(Self { process: WorkerProcess::start(command)?, ready: false, facts: Vec::new() })
+        Ok(Self { process: WorkerProcess::start(command)?, found: None, ready: false, facts: Vec::new() })
     }
 
     /// Sends a request and waits for its answer, past words on launches under way.

@@ -34,6 +34,8 @@ pub struct Grids {
     pub n: usize,
     /// Words of a band; 0 for bare grids.
     band: usize,
+    /// Words of each allocation, which smaller grids use as well.
+    room: usize,
     bases: [CUdeviceptr; 2],
     cells: Pinned<f32>,
     /// What the bands held at first: before and behind the first grid, before and behind the second.
@@ -46,11 +48,13 @@ pub struct Grids {
 impl Grids {
     /// Memory for grids of n x n cells.
     pub fn new(gpu: &Gpu, n: usize, bare: bool) -> Answer<Self> {
-        let band = if bare { 0 } else { BAND.max((BAND_ROWS * 4 * n).next_multiple_of(ALIGNMENT)) / 4 };
-        let allocate = || gpu.allocate((n * n + 2 * band) * 4);
+        let band = if bare { 0 } else { band_for(n) };
+        let room = n * n + 2 * band;
+        let allocate = || gpu.allocate(room * 4);
         Ok(Self {
             n,
             band,
+            room,
             bases: [allocate()?, allocate()?],
             cells: Pinned::new(n * n)?,
             pattern: vec![0; 4 * band],
@@ -62,6 +66,19 @@ impl Grids {
     /// Whether they have no guard bands.
     pub fn bare(&self) -> bool {
         self.band == 0
+    }
+
+    /// Whether grids of n x n cells find room between guard bands.
+    pub fn fit(&self, n: usize) -> bool {
+        let band = band_for(n);
+        !self.bare() && n * n + 2 * band <= self.room && 4 * band <= self.seen.slice().len()
+    }
+
+    /// Becomes grids of n x n cells, which must [`Grids::fit`]. The stream must be idle.
+    pub fn reshape(&mut self, n: usize) {
+        self.n = n;
+        self.band = band_for(n);
+        self.pattern.resize(4 * self.band, 0);
     }
 
     /// Gives the memory back. The stream must be idle.
@@ -82,7 +99,10 @@ impl Grids {
     /// Draws the bands' pattern.
     pub fn draw_bands(&mut self, gpu: &Gpu, seed: u64) -> Answer<()> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        self.pattern.fill_with(|| random.next_u32());
+        let mut bytes = vec![0; 4 * self.pattern.len()];
+        random.fill_bytes(&mut bytes);
+        self.pattern.clear();
+        self.pattern.extend(bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word)));
         self.spoiled = [false; 2];
         for (at, band) in self.bands() {
             gpu.upload(at, &self.pattern[band])?;
@@ -135,7 +155,7 @@ impl Grids {
 
     /// The grid fetched last.
     pub fn cells(&self) -> &[f32] {
-        self.cells.slice()
+        &self.cells.slice()[..self.n * self.n]
     }
 
     /// Puts a copy of the bands to the host on the stream, for [`Grids::changes`].
@@ -170,6 +190,11 @@ impl Grids {
         let starts = [first, first + behind, second, second + behind];
         std::array::from_fn(|at| (starts[at], at * band..(at + 1) * band))
     }
+}
+
+/// Words of a guard band beside a grid of n x n cells.
+fn band_for(n: usize) -> usize {
+    BAND.max((BAND_ROWS * 4 * n).next_multiple_of(ALIGNMENT)) / 4
 }
 
 /// The changed word nearest to a grid of `cells` cells, as a cell index, and how many changed. The words are those of the

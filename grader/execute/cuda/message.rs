@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::submission::Geometry;
 
-/// To the worker. Before the first one it says by itself whether it has a GPU ([`Reply::Ready`], [`Reply::NoDevice`]).
+/// To the worker. Before the first one it says by itself whether it has a GPU ([`Reply::Found`] and [`Reply::Ready`], or
+/// [`Reply::NoDevice`]).
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
+    /// Make room for grids of n x n cells, which trials will want. Not answered.
+    Room { n: usize },
     /// Load modules; the blob holds them one after another. Answered by [`Reply::Loaded`].
     Load(Load),
     /// Run a trial; the blob holds the initial grid. Answered by launches and grids, then [`Reply::Done`].
@@ -55,6 +58,8 @@ pub struct Run {
     pub geometry: Geometry,
     /// Whether the grids are allocations of their own: no guard bands, nothing poisoned or fetched.
     pub bare: bool,
+    /// Whether the kernel may do what it should not: the guard bands and the input are then looked at.
+    pub watched: bool,
     /// What the guard bands' pattern and the counters' start are drawn from.
     pub pattern: u64,
 }
@@ -79,6 +84,8 @@ pub struct Round {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
+    /// There is a GPU of this compute capability (75 for sm_75); the context is still to be made.
+    Found { arch: u32 },
     /// The context is made.
     Ready(GpuInfo),
     /// There is no GPU to work on, and why.

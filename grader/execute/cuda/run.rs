@@ -167,7 +167,7 @@ pub fn run_trial(
 impl Running<'_, '_> {
     fn all(&mut self) -> Result<(), Stop> {
         let gpu = self.pulse.gpu;
-        if !self.grids.bare() {
+        if self.watched() {
             self.grids.draw_bands(gpu, self.run.pattern)?;
         }
         self.grids.fill(gpu, &self.input)?;
@@ -183,7 +183,7 @@ impl Running<'_, '_> {
             self.launch(launch)?;
             let kept = self.run.keep.contains(&launch);
             let full = self.counter.as_ref().is_some_and(|counter| counter.is_full());
-            if launch <= WATCHED || kept || full || launch == self.run.launches {
+            if (launch <= WATCHED && self.watched()) || kept || full || launch == self.run.launches {
                 self.pause()?;
                 self.seen.wall_seconds += since.elapsed().as_secs_f64();
                 self.look(launch, kept)?;
@@ -218,6 +218,11 @@ impl Running<'_, '_> {
         Stop::Fault(RawFault::Refused { launch, code: error.0 })
     }
 
+    /// Whether bands and input are looked at.
+    fn watched(&self) -> bool {
+        self.run.watched && !self.grids.bare()
+    }
+
     /// Waits for all launches so far.
     fn pause(&mut self) -> Result<(), Stop> {
         self.pulse.wait()?.map_err(|error| crashed(self.pulse.running())(error))
@@ -230,8 +235,11 @@ impl Running<'_, '_> {
             return Ok(());
         }
         let gpu = self.pulse.gpu;
-        self.grids.fetch_bands(gpu)?;
-        let (input, compared) = (input_of(launch), launch <= WATCHED && self.seen.input_changed.is_none());
+        let (input, watched) = (input_of(launch), self.watched());
+        let compared = watched && launch <= WATCHED && self.seen.input_changed.is_none();
+        if watched {
+            self.grids.fetch_bands(gpu)?;
+        }
         if compared {
             self.grids.fetch(gpu, input)?;
         }
@@ -239,7 +247,9 @@ impl Running<'_, '_> {
             counter.fetch(gpu)?;
         }
         self.pulse.wait()?.context("the grids could not be read")?;
-        self.seen.bands.extend(self.grids.changes(launch));
+        if watched {
+            self.seen.bands.extend(self.grids.changes(launch));
+        }
         if let Some(counter) = &mut self.counter {
             counter.settle();
         }

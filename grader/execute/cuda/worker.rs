@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 
 use super::clocks::Nvml;
 use super::counter::Counter;
-use super::driver::{Function, Gpu, Module};
+use super::driver::{Device, Function, Gpu, Module};
 use super::grids::Grids;
 use super::message::{Load, LoadKernel, RawRound, Reply, Request, Round, Run};
 use super::rounds::Rounds;
@@ -20,9 +20,15 @@ use crate::execute::wire;
 pub fn main() -> Result<()> {
     end_with_parent(|| {});
     let mut replies = take_over_stdout()?;
-    let gpu = match Gpu::open() {
+    let none = |replies: &mut File, reason| wire::write(replies, &Reply::NoDevice(reason), &[]);
+    let device = match Device::find() {
+        Ok(device) => device,
+        Err(reason) => return none(&mut replies, reason),
+    };
+    wire::write(&mut replies, &Reply::Found { arch: device.arch()? }, &[])?;
+    let gpu = match device.open() {
         Ok(gpu) => gpu,
-        Err(reason) => return wire::write(&mut replies, &Reply::NoDevice(reason), &[]),
+        Err(reason) => return none(&mut replies, reason),
     };
     let mut info = gpu.info()?;
     let nvml = Nvml::open(&info.uuid);
@@ -32,6 +38,11 @@ pub fn main() -> Result<()> {
     let mut bench = Bench { gpu: &gpu, pulse, nvml, loaded: None, grids: None, rounds: None };
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
+        if let Request::Room { n } = request {
+            // Whoever needs it and does not get it will say so.
+            let _ = bench.grids_of(n, false);
+            continue;
+        }
         let (reply, blob) = match bench.serve(request, &blob) {
             Ok((reply, with_grid)) => (reply, with_grid.then(|| bench.cells())),
             Err(error) => (Reply::Failed(format!("{error:#}")), None),
@@ -86,6 +97,7 @@ impl Bench<'_> {
                 let keep = round.keep && seen.fault.is_none();
                 Ok((Reply::Round(seen), keep))
             }
+            Request::Room { .. } => Err(anyhow!("a request that is not answered")),
             Request::Clocks => plain(Reply::Clocks(self.nvml.as_ref().and_then(Nvml::clocks))),
         }
     }
@@ -116,7 +128,8 @@ impl Bench<'_> {
 
     /// Makes room for grids of n x n cells; bare ones are always new, so that nobody has written to them.
     fn grids_of(&mut self, n: usize, bare: bool) -> Result<()> {
-        if self.grids.as_ref().is_some_and(|grids| grids.n == n && grids.bare() == bare && !bare) {
+        if let Some(grids) = self.grids.as_mut().filter(|grids| !bare && grids.fit(n)) {
+            grids.reshape(n);
             return Ok(());
         }
         if let Some(old) = self.grids.take() {
