@@ -99,10 +99,15 @@ impl<Reply> WorkerProcess<Reply> {
         self.child.id()
     }
 
-    /// Ends the worker, and returns how it ended.
-    pub fn finish(&mut self) -> Option<ExitStatus> {
+    /// Tells the worker to end at once, and does not wait for it.
+    pub fn kill(&mut self) {
         self.requests = None;
         let _ = self.child.kill();
+    }
+
+    /// Ends the worker, and returns how it ended.
+    pub fn finish(&mut self) -> Option<ExitStatus> {
+        self.kill();
         self.child.wait().ok()
     }
 

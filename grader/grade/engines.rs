@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::EngineChoice;
-use super::trials::{Engine, TimedRun};
+use super::later::Later;
+use super::trials::{Engine, TimedRun, Unwatchable};
 use super::workshop::{REFERENCE, REFERENCE_KERNEL};
 use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
@@ -28,15 +29,15 @@ use crate::submission::Geometry;
 const TIMING_BUDGET: f64 = 300.0;
 
 /// The engines of one grade: at least one of them.
-pub struct Engines {
-    /// Or why it cannot run the submission.
-    pub cpu: Result<Cpu, String>,
+pub struct Engines<'e> {
+    /// Or why it cannot run the submission. With a GPU it is waited for when the first watched trial is to run.
+    pub cpu: Later<'e, Result<Cpu, String>>,
     pub gpu: Option<Gpu>,
     /// What compute-sanitizer said, or why it did not run; `None` when it was not asked for.
     pub sanitized: Option<Result<Vec<Sanitized>, String>>,
 }
 
-impl Engine for Engines {
+impl Engine for Engines<'_> {
     fn name(&self) -> &'static str {
         if self.gpu.is_some() { "cuda" } else { "cpu" }
     }
@@ -44,7 +45,8 @@ impl Engine for Engines {
     fn means(&self) -> Means {
         let uncounted = self.gpu.as_ref().and_then(|gpu| gpu.uncounted.clone());
         let sanitized = self.sanitized.iter().flatten().flatten().cloned().collect();
-        Means { gpu: self.gpu.is_some(), unwatched: self.cpu.as_ref().err().cloned(), uncounted, sanitized }
+        let unwatched = self.cpu.known().and_then(|cpu| cpu.as_ref().err()).cloned();
+        Means { gpu: self.gpu.is_some(), unwatched, uncounted, sanitized }
     }
 
     fn not_sanitized(&self) -> Option<String> {
@@ -52,11 +54,12 @@ impl Engine for Engines {
     }
 
     fn runner(&self, program: Program, on: Processor) -> Result<Box<dyn Runner>> {
-        match (on, &self.cpu, &self.gpu) {
-            (Processor::Cpu, Ok(cpu), _) => Ok(cpu.runner(program)),
-            (Processor::Gpu, _, Some(gpu)) => Ok(gpu.runner(program)),
-            (Processor::Cpu, Err(reason), _) => bail!("{reason}"),
-            (Processor::Gpu, _, None) => bail!("there is no GPU"),
+        match on {
+            Processor::Cpu => match self.cpu.get()? {
+                Ok(cpu) => Ok(cpu.runner(program)),
+                Err(reason) => Err(Unwatchable(reason.clone()).into()),
+            },
+            Processor::Gpu => Ok(self.gpu.as_ref().context("there is no GPU")?.runner(program)),
         }
     }
 
@@ -321,6 +324,15 @@ impl Gpu {
         };
         let timed = cuda::time(&mut reference, &mut submission, &plan, &mut waiting)?;
         Ok(TimedRun { timed, reads })
+    }
+}
+
+impl Drop for Gpu {
+    /// Both workers end side by side.
+    fn drop(&mut self) {
+        for program in [Program::Reference, Program::Submission] {
+            self.worker(program).kill();
+        }
     }
 }
 

@@ -25,14 +25,16 @@ use crate::submission::Kernel;
 use crate::verdict::{Check, CheckId, Status};
 
 mod engines;
+mod later;
 pub mod seed;
 mod stations;
 pub mod trials;
 mod workshop;
 
+pub use later::Waiting;
 pub use seed::MAX_SEED;
 pub use stations::Machine;
-use trials::Engine;
+use trials::{Engine, Unwatchable};
 pub use workshop::Workshop;
 
 /// What to grade, and how.
@@ -125,8 +127,8 @@ pub struct Found {
 }
 
 /// An engine ready to run trials, or why there is none.
-pub enum Prepared {
-    Engine(Box<dyn Engine>),
+pub enum Prepared<'e> {
+    Engine(Box<dyn Engine + 'e>),
     /// Not the submission's fault: the host compiler does not take what nvcc takes, say.
     Cannot(String),
 }
@@ -144,14 +146,14 @@ pub trait Stations: Sync {
     fn find(&self, source: &Source) -> Result<Found, Check>;
     /// Builds it for the host.
     fn host(&self, source: &Source, found: &Found) -> anyhow::Result<Self::Host>;
-    /// Puts together what was built.
-    fn engine(
-        &self,
+    /// Puts together what was built. The host's build may still be under way: trials on a GPU do not wait for it.
+    fn engine<'e>(
+        &'e self,
         source: &Source,
         found: &Found,
-        host: Self::Host,
+        host: Waiting<'e, Self::Host>,
         gpu: Option<GpuBuilds>,
-    ) -> anyhow::Result<Prepared>;
+    ) -> anyhow::Result<Prepared<'e>>;
     /// The GPU, or why engine cpu is used where the best engine is wanted; `None` when engine cpu was asked for.
     fn gpu(&self) -> Option<Result<GpuInfo, String>>;
     /// Version of the host compiler; `None` when there is none.
@@ -191,71 +193,72 @@ fn run_stations(
     exercise: &Exercise,
     draft: &mut Draft,
 ) -> anyhow::Result<()> {
-    let began = Instant::now();
-    let built = build_side_by_side(stations, source);
-    draft.report.durations.compile = began.elapsed().as_secs_f64();
-    draft.report.environment.host_compiler = stations.host_compiler();
-    draft.take_gpu(stations.gpu());
-    let cuda = built.cuda?;
-    draft.report.environment.nvcc = cuda.nvcc;
-    draft.report.diagnostics = cuda.diagnostics;
-    if draft.stopped_by(cuda.check) {
-        return Ok(());
-    }
-    let found = match built.found {
-        Ok(found) => found,
-        Err(check) => {
-            draft.add(check);
-            return Ok(());
-        }
-    };
-    draft.take_kernel(&found.kernel);
-    match &found.launch {
-        Ok(launch) => draft.take_launch(launch.clone()),
-        Err(check) => {
-            draft.add(check.clone());
-            return Ok(());
-        }
-    }
-    let Some(host) = built.host.transpose()? else { return Ok(()) };
-    draft.report.gpu_build = cuda.gpu.as_ref().map(gpu_build);
-    let prepared = stations.engine(source, &found, host, cuda.gpu)?;
-    // Only now is it known whether the driver takes what was built.
-    draft.take_gpu(stations.gpu());
-    match prepared {
-        Prepared::Engine(engine) => run_trials(engine.as_ref(), exercise, draft),
-        Prepared::Cannot(reason) => {
-            draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
-            Ok(())
-        }
-    }
-}
-
-/// What the compilers and the text made of a submission.
-struct Built<H> {
-    cuda: anyhow::Result<Cuda>,
-    found: Result<Found, Check>,
-    /// `None` when there is no kernel or launch to build for.
-    host: Option<anyhow::Result<H>>,
-}
-
-/// nvcc on one thread, the host compiler on another.
-fn build_side_by_side<S: Stations>(stations: &S, source: &Source) -> Built<S::Host> {
     let found = stations.find(source);
     let launchable = found.as_ref().ok().filter(|found| found.launch.is_ok());
-    let (cuda, host) = std::thread::scope(|scope| {
-        let nvcc = scope.spawn(|| stations.compile(source, launchable.map(|found| &found.kernel)));
-        let host = launchable.map(|found| stations.host(source, found));
-        (nvcc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), host)
-    });
-    Built { cuda, found, host }
+    std::thread::scope(|scope| {
+        // nvcc on this thread, the host compiler on another.
+        let host = launchable.map(|found| scope.spawn(|| stations.host(source, found)));
+        let began = Instant::now();
+        let cuda = stations.compile(source, launchable.map(|found| &found.kernel));
+        draft.report.durations.compile = began.elapsed().as_secs_f64();
+        draft.report.environment.host_compiler = stations.host_compiler();
+        draft.take_gpu(stations.gpu());
+        let cuda = cuda?;
+        draft.report.environment.nvcc = cuda.nvcc;
+        draft.report.diagnostics = cuda.diagnostics;
+        if draft.stopped_by(cuda.check) {
+            return Ok(());
+        }
+        let found = match &found {
+            Ok(found) => found,
+            Err(check) => {
+                draft.add(check.clone());
+                return Ok(());
+            }
+        };
+        draft.take_kernel(&found.kernel);
+        match &found.launch {
+            Ok(launch) => draft.take_launch(launch.clone()),
+            Err(check) => {
+                draft.add(check.clone());
+                return Ok(());
+            }
+        }
+        let Some(host) = host else { return Ok(()) };
+        let host = Box::new(|| host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        draft.report.gpu_build = cuda.gpu.as_ref().map(gpu_build);
+        let prepared = stations.engine(source, found, host, cuda.gpu)?;
+        // Without a GPU that was also the time of the host compiler.
+        draft.report.durations.compile = began.elapsed().as_secs_f64();
+        // Only now is it known whether the driver takes what was built.
+        draft.take_gpu(stations.gpu());
+        match prepared {
+            Prepared::Engine(engine) => run_trials(engine.as_ref(), exercise, draft),
+            Prepared::Cannot(reason) => {
+                draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
+                Ok(())
+            }
+        }
+    })
 }
 
 fn run_trials(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<()> {
     let began = Instant::now();
     draft.report.engine = Some(engine.name().to_owned());
-    let means = engine.means();
     draft.report.environment.sanitizer_reason = engine.not_sanitized().map(|reason| escape::line(&reason));
+    let judgement = match judgement(engine, exercise, draft) {
+        // The engine knows by now what it can do.
+        Err(error) if error.is::<Unwatchable>() => judgement(engine, exercise, draft)?,
+        judgement => judgement?,
+    };
+    draft.report.durations.trials = began.elapsed().as_secs_f64();
+    draft.take_judgement(judgement, exercise);
+    Ok(())
+}
+
+/// Plans the trials by what the engine can do as far as it is known, runs and judges them.
+fn judgement(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> anyhow::Result<Judgement> {
+    let means = engine.means();
     let sanitized = means.sanitized.iter().map(build::sanitizer).collect::<Vec<_>>();
     draft.report.sanitizer = Some(sanitized).filter(|ran| !ran.is_empty());
     if means.gpu {
@@ -274,9 +277,7 @@ fn run_trials(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> an
     let outcome = trials::run(engine, exercise, &mut judge, &show);
     progress.iter().for_each(Progress::finish);
     outcome?;
-    draft.report.durations.trials = began.elapsed().as_secs_f64();
-    draft.take_judgement(judge.finish(), exercise);
-    Ok(())
+    Ok(judge.finish())
 }
 
 /// What ptxas gave the kernel, as the report has it.

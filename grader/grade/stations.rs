@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Result, anyhow};
 
 use super::engines::{Cpu, Engines, Gpu, Shipped, Start};
+use super::later::{Later, Waiting};
 use super::workshop::Workshop;
 use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
@@ -204,19 +205,26 @@ impl Stations for Machine<'_> {
         })
     }
 
-    fn engine(&self, source: &Source, found: &Found, host: Self::Host, gpu: Option<GpuBuilds>) -> Result<Prepared> {
+    fn engine<'e>(
+        &'e self,
+        source: &Source,
+        found: &Found,
+        host: Waiting<'e, Self::Host>,
+        gpu: Option<GpuBuilds>,
+    ) -> Result<Prepared<'e>> {
         let (Lookup::Found(gxx), toolkit) = (self.workshop.host_compiler(), self.workshop.toolkit()) else {
-            return Ok(Prepared::Cannot(host.err().unwrap_or_default()));
+            return Ok(Prepared::Cannot(host()?.err().unwrap_or_default()));
         };
         let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
         let shipped = Shipped { exercise: self.exercise };
-        let cpu = match host {
+        let (kernel, text, of_cpu) = (found.kernel.name.clone(), source.text.clone(), geometry.clone());
+        let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
                 let reference = self.workshop.reference(gxx)?;
-                Ok(Cpu::new(reference, builds, &found.kernel.name, &source.text, geometry.clone(), shipped)?)
+                Cpu::new(reference, builds, &kernel, &text, of_cpu, shipped).map(Ok)
             }
-            Err(reason) => Err(reason),
-        };
+            Err(reason) => Ok(Err(reason)),
+        }));
         let gpu = match self.order.engine {
             EngineChoice::Cpu => None,
             choice => match (choice, self.cuda(toolkit, gxx, found, gpu, geometry)?) {
@@ -230,7 +238,9 @@ impl Stations for Machine<'_> {
                 }
             },
         };
-        if let (Err(reason), None) = (&cpu, &gpu) {
+        if gpu.is_none()
+            && let Err(reason) = cpu.get()?
+        {
             return Ok(Prepared::Cannot(reason.clone()));
         }
         let sanitized = self.order.sanitize.then(|| self.sanitized(gpu.as_ref())).transpose()?;

@@ -1,6 +1,7 @@
 //! Runs a judge's plan on an engine: two streams of trials side by side, folded in the order of the plan.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -19,7 +20,7 @@ pub trait Engine: Sync {
     /// `cpu` or `cuda`.
     fn name(&self) -> &'static str;
 
-    /// What it can do with the submission.
+    /// What it can do with the submission, as far as it is known.
     fn means(&self) -> Means {
         Means::default()
     }
@@ -29,7 +30,8 @@ pub trait Engine: Sync {
         None
     }
 
-    /// A runner for whom nothing of the program has run yet.
+    /// A runner for whom nothing of the program has run yet. [`Unwatchable`] when it comes out only now that engine cpu cannot
+    /// run the submission: [`Engine::means`] then says so.
     fn runner(&self, program: Program, on: Processor) -> anyhow::Result<Box<dyn Runner>>;
 
     /// Times the submission against the reference; only with a GPU.
@@ -37,6 +39,18 @@ pub trait Engine: Sync {
         bail!("this engine has no GPU to time on")
     }
 }
+
+/// Engine cpu, which watches threads, cannot run the submission after all.
+#[derive(Debug)]
+pub struct Unwatchable(pub String);
+
+impl fmt::Display for Unwatchable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unwatchable {}
 
 /// What a timing brought back.
 pub struct TimedRun {

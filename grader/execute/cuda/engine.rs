@@ -219,6 +219,13 @@ impl CudaRunner {
         self.worker = None;
     }
 
+    /// Tells the worker to end, which takes the driver a while; dropping the runner waits for it.
+    pub fn kill(&mut self) {
+        if let Some(worker) = &mut self.worker {
+            worker.process.kill();
+        }
+    }
+
     /// The wall time itself, or what is left until the deadline.
     fn within(&self, wall: Duration) -> Duration {
         self.under.as_ref().map_or(wall, |under| wall.min(under.deadline.saturating_duration_since(Instant::now())))

@@ -7,7 +7,7 @@ use heat_grader::execute::cuda::GpuInfo;
 use heat_grader::execute::{Processor, Runner, Trial};
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, TimedRun};
-use heat_grader::grade::{Cuda, EngineChoice, Found, Graded, Order, Prepared, Refusal, Source, Stations, grade_with};
+use heat_grader::grade::{Cuda, EngineChoice, Found, Graded, Order, Prepared, Refusal, Source, Stations, Waiting, grade_with};
 use heat_grader::judge::answer::{Given, GivenRow};
 use heat_grader::judge::case::Program;
 use heat_grader::judge::plan::{Means, Scope};
@@ -122,7 +122,14 @@ impl Stations for FakeStations {
         None
     }
 
-    fn engine(&self, _: &Source, _: &Found, _: (), _: Option<GpuBuilds>) -> anyhow::Result<Prepared> {
+    fn engine<'e>(
+        &'e self,
+        _: &Source,
+        _: &Found,
+        host: Waiting<'e, ()>,
+        _: Option<GpuBuilds>,
+    ) -> anyhow::Result<Prepared<'e>> {
+        host()?;
         Ok(match &self.engine {
             Some(engine) => Prepared::Engine(Box::new(Shared(engine.clone()))),
             None => Prepared::Cannot("g++ does not take this file".to_owned()),
