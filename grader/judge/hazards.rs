@@ -1,8 +1,8 @@
 //! Checks `memory` and `race`: what the watched trials saw besides the grids.
 
 use super::Seen;
-use super::plan::Kind;
 use super::outcome::{Outcome, RunsDiffer};
+use super::plan::Kind;
 use super::sanitizer;
 use super::words;
 use crate::execute::{Hazard, HazardKind, InputChange, Memory, RunFault};

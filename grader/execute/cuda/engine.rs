@@ -14,8 +14,9 @@ use super::faults::run_fault;
 use super::message::{GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
 use super::observation::observation;
 use super::program::{Program, geometry_for, load_request};
+use super::shared::{FIRST, INITIAL, SharedGrids};
 use crate::execute::process::{Event, WorkerProcess};
-use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch, wire};
+use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch};
 use crate::grid::Grid;
 
 /// Wall time of one launch.
@@ -64,6 +65,7 @@ pub struct Under {
 /// A worker, and how far it has come.
 struct Worker {
     process: WorkerProcess<Reply>,
+    shared: SharedGrids,
     /// What it said first: the GPU's compute capability, or why there is none.
     found: Option<Result<u32, String>>,
     ready: bool,
@@ -92,7 +94,15 @@ impl CudaRunner {
         rustix::rand::getrandom(&mut seed, GetRandomFlags::empty()).context("no random numbers")?;
         let patterns = ChaCha8Rng::from_seed(seed);
         let worker = Some(Worker::start(executable, under.as_ref())?);
-        Ok(Self { executable: executable.to_owned(), under, program: None, worker, gpu: None, trusted: false, patterns })
+        Ok(Self {
+            executable: executable.to_owned(),
+            under,
+            program: None,
+            worker,
+            gpu: None,
+            trusted: false,
+            patterns,
+        })
     }
 
     /// The same for kernels of the grader's own: nobody looks whether they store outside their grids, or into the input.
@@ -118,8 +128,8 @@ impl CudaRunner {
         };
         if worker.found.is_none() {
             worker.found = Some(match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
-                (Reply::Found { arch }, _) => Ok(arch),
-                (Reply::NoDevice(reason), _) => Err(reason),
+                Reply::Found { arch } => Ok(arch),
+                Reply::NoDevice(reason) => Err(reason),
                 _ => bail!("the worker answered out of turn"),
             });
         }
@@ -155,8 +165,8 @@ impl CudaRunner {
         let said = match found {
             Err(reason) => Err(reason),
             Ok(_) => match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
-                (Reply::Ready(info), _) => Ok(info),
-                (Reply::NoDevice(reason), _) => Err(reason),
+                Reply::Ready(info) => Ok(info),
+                Reply::NoDevice(reason) => Err(reason),
                 _ => bail!("the worker answered out of turn"),
             },
         };
@@ -176,7 +186,7 @@ impl CudaRunner {
         if worker.facts.is_empty() {
             let (load, blob) = load_request(program);
             worker.facts = match worker.ask(&Request::Load(load), &blob, wall)? {
-                (Reply::Loaded(facts), _) => facts,
+                Reply::Loaded(facts) => facts,
                 _ => bail!("the worker answered out of turn"),
             };
             let expected = program.kernels().count() + usize::from(program.counted.is_some());
@@ -191,12 +201,24 @@ impl CudaRunner {
     }
 
     /// Asks a worker that has loaded the program. The worker is ended when it does not answer in time; that is an error.
-    pub(super) fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<(Reply, Vec<u8>)> {
-        self.loaded()?.0.ask(request, blob, wall)
+    pub(super) fn ask(&mut self, request: &Request, wall: Duration) -> Result<Reply> {
+        self.loaded()?.0.ask(request, &[], wall)
+    }
+
+    /// Hands the worker the initial grid of the rounds to come.
+    pub(super) fn hand_over(&mut self, initial: &Grid) -> Result<()> {
+        let (worker, _) = self.loaded()?;
+        worker.shared.make_room(initial.n(), FIRST + 1)?;
+        worker.shared.put(initial.n(), INITIAL, initial.cells())
+    }
+
+    /// The final grid of the last round, n x n cells, when it was asked for.
+    pub(super) fn round_grid(&mut self, n: usize) -> Result<Grid> {
+        self.loaded()?.0.shared.grid(n, FIRST)
     }
 
     /// The same for a request that runs a kernel, which may never end: `None` when there was no answer in time.
-    pub(super) fn ask_kernel(&mut self, request: &Request, wall: Duration) -> Result<Option<(Reply, Vec<u8>)>> {
+    pub(super) fn ask_kernel(&mut self, request: &Request, wall: Duration) -> Result<Option<Reply>> {
         let worker = self.loaded()?.0;
         let _ = worker.process.send(request, &[]);
         let answer = worker.answer(wall)?;
@@ -258,8 +280,10 @@ impl Runner for CudaRunner {
         };
         let (launches, keep) = (trial.launches, trial.keep.clone());
         let run = Run { n, r: trial.r, launches, counted, keep, geometry, bare, watched, pattern };
+        worker.shared.make_room(n, FIRST + trial.keep.len())?;
+        worker.shared.put(n, INITIAL, trial.initial.cells())?;
         // A worker that ended meanwhile shows as the end of its replies.
-        let _ = worker.process.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
+        let _ = worker.process.send(&Request::Run(run), &[]);
         let mut watched = Watched { worker, n, grids: Vec::new(), until };
         let (raw, fault) = watched.watch()?;
         let grids = watched.grids;
@@ -289,14 +313,14 @@ impl Watched<'_> {
         let (mut launch, mut since, mut heard) = (None, began, began);
         loop {
             match self.worker.process.events.recv_timeout(GLANCE) {
-                Ok(Event::Reply(reply, blob)) => {
+                Ok(Event::Reply(reply, _)) => {
                     heard = Instant::now();
                     match reply {
                         Reply::Launch(next) if launch == Some(next) => {}
                         Reply::Launch(next) => (launch, since) = (Some(next), heard),
                         Reply::Grid(after) => {
-                            let grid = Grid::from_cells(self.n, wire::cells_of(&blob));
-                            self.grids.push((after, grid.context("the worker sent a grid of another size")?));
+                            let grid = self.worker.shared.grid(self.n, FIRST + self.grids.len())?;
+                            self.grids.push((after, grid));
                             since = heard;
                         }
                         Reply::Done(seen) => return Ok((seen, None)),
@@ -344,24 +368,26 @@ impl Worker {
             // A tool may be a shell script.
             command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         }
-        Ok(Self { process: WorkerProcess::start(command)?, found: None, ready: false, facts: Vec::new() })
+        let shared = SharedGrids::create()?;
+        shared.hand_to(&mut command)?;
+        Ok(Self { process: WorkerProcess::start(command)?, shared, found: None, ready: false, facts: Vec::new() })
     }
 
     /// Sends a request and waits for its answer, past words on launches under way.
-    fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<(Reply, Vec<u8>)> {
+    fn ask(&mut self, request: &Request, blob: &[u8], wall: Duration) -> Result<Reply> {
         // A worker that ended meanwhile shows as the end of its replies.
         let _ = self.process.send(request, blob);
         self.answer(wall)?.ok_or_else(|| silent(wall))
     }
 
     /// The next answer; `None`, and the end of the worker, when there is none in time.
-    fn answer(&mut self, wall: Duration) -> Result<Option<(Reply, Vec<u8>)>> {
+    fn answer(&mut self, wall: Duration) -> Result<Option<Reply>> {
         let deadline = Instant::now() + wall;
         loop {
             match self.process.events.recv_deadline(deadline) {
                 Ok(Event::Reply(Reply::Launch(_), _)) => {}
                 Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
-                Ok(Event::Reply(reply, blob)) => return Ok(Some((reply, blob))),
+                Ok(Event::Reply(reply, _)) => return Ok(Some(reply)),
                 Ok(Event::Ended | Event::Garbled) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) => {
                     self.process.finish();

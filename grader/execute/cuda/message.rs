@@ -13,11 +13,11 @@ pub enum Request {
     Room { n: usize },
     /// Load modules; the blob holds them one after another. Answered by [`Reply::Loaded`].
     Load(Load),
-    /// Run a trial; the blob holds the initial grid. Answered by launches and grids, then [`Reply::Done`].
+    /// Run a trial from the initial grid in the [shared memory](super::shared). Answered by launches and grids, then [`Reply::Done`].
     Run(Run),
-    /// Take the initial grid for rounds (the blob). Answered by [`Reply::Prepared`].
+    /// Take the initial grid for rounds from the shared memory. Answered by [`Reply::Prepared`].
     Prepare { n: usize },
-    /// Time a kernel. Answered by [`Reply::Round`]; its blob is the final grid when that was asked for.
+    /// Time a kernel. Answered by [`Reply::Round`]; the final grid is then in the first slot, when that was asked for.
     Round(Round),
     /// Answered by [`Reply::Clocks`].
     Clocks,
@@ -85,7 +85,9 @@ pub struct Round {
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// There is a GPU of this compute capability (75 for sm_75); the context is still to be made.
-    Found { arch: u32 },
+    Found {
+        arch: u32,
+    },
     /// The context is made.
     Ready(GpuInfo),
     /// There is no GPU to work on, and why.
@@ -94,7 +96,7 @@ pub enum Reply {
     Loaded(Vec<KernelFacts>),
     /// This launch is under way; said several times a second.
     Launch(u32),
-    /// The grid after a launch; the blob holds it.
+    /// The grid after a launch is in the next slot of the shared memory.
     Grid(u32),
     Done(RawObservation),
     Prepared,

@@ -10,6 +10,7 @@ use super::driver::{Answer, DriverError, Function, Gpu, Pinned};
 use super::faults::{OUT_OF_MEMORY, is_the_machines};
 use super::grids::{Grids, input_of};
 use super::message::{RawFault, RawObservation, Reply, Run};
+use super::shared::{FIRST, INITIAL, SharedGrids};
 use crate::execute::wire;
 
 /// Launches after which the run pauses, and the input is compared with what it was: the sharp ones.
@@ -43,9 +44,9 @@ impl<'a> Pulse<'a> {
     }
 
     /// Sends a frame to the grader.
-    pub fn say(&mut self, reply: &Reply, blob: &[u8]) -> Result<()> {
+    pub fn say(&mut self, reply: &Reply) -> Result<()> {
         self.beaten = Instant::now();
-        wire::write(&mut self.replies, reply, blob)
+        wire::write(&mut self.replies, reply, &[])
     }
 
     /// Waits until the stream is idle, telling the grader which launch runs. The waiting is a thread's that can be blocked
@@ -82,7 +83,7 @@ impl<'a> Pulse<'a> {
     /// Tells the grader now and then which launch runs.
     fn beat(&mut self) -> Result<()> {
         if self.beaten.elapsed() > BEAT {
-            self.say(&Reply::Launch(self.running()), &[])?;
+            self.say(&Reply::Launch(self.running()))?;
         }
         Ok(())
     }
@@ -136,23 +137,26 @@ struct Running<'a, 'g> {
     function: &'a Function,
     counter: Option<&'a mut Counter>,
     grids: &'a mut Grids,
+    shared: &'a mut SharedGrids,
     run: &'a Run,
-    /// What the coming launch's input holds; empty once inputs are no longer compared.
+    /// What the coming launch's input holds, where inputs are compared.
     input: Vec<f32>,
+    /// Grids that have been put into the shared memory.
+    kept: usize,
     seen: RawObservation,
 }
 
-/// Runs `run` from `initial`. An error is the machine's fault.
+/// Runs `run` from the initial grid in the shared memory, where the kept ones go. An error is the machine's fault.
 pub fn run_trial(
     pulse: &mut Pulse,
     function: &Function,
     counter: Option<&mut Counter>,
     grids: &mut Grids,
+    shared: &mut SharedGrids,
     run: &Run,
-    initial: Vec<f32>,
 ) -> Result<RawObservation> {
-    let seen = RawObservation::default();
-    let mut running = Running { pulse, function, counter, grids, run, input: initial, seen };
+    let (seen, input) = (RawObservation::default(), Vec::new());
+    let mut running = Running { pulse, function, counter, grids, shared, run, input, kept: 0, seen };
     match running.all() {
         Ok(()) => {}
         Err(Stop::Fault(fault)) => running.seen.fault = Some(fault),
@@ -169,15 +173,16 @@ impl Running<'_, '_> {
         let gpu = self.pulse.gpu;
         if self.watched() {
             self.grids.draw_bands(gpu, self.run.pattern)?;
+            self.input = self.shared.cells(self.run.n, INITIAL)?.to_vec();
         }
-        self.grids.fill(gpu, &self.input)?;
+        self.grids.fill(gpu, self.shared.cells(self.run.n, INITIAL)?)?;
         if let Some(counter) = &mut self.counter {
             counter.begin(gpu, self.run.pattern)?;
         }
         self.pulse.wait()?.context("the grids could not be filled")?;
         self.pulse.begin();
         gpu.opt_in(self.function, &self.run.geometry).map_err(|error| self.refused(1, error))?;
-        self.pulse.say(&Reply::Launch(1), &[])?;
+        self.pulse.say(&Reply::Launch(1))?;
         let mut since = Instant::now();
         for launch in 1..=self.run.launches {
             self.launch(launch)?;
@@ -261,11 +266,13 @@ impl Running<'_, '_> {
         }
         self.grids.fetch(gpu, 1 - input)?;
         self.pulse.wait()?.context("the grid could not be read")?;
-        if launch < WATCHED {
+        if watched && launch < WATCHED {
             self.input.copy_from_slice(self.grids.cells());
         }
         if kept {
-            self.pulse.say(&Reply::Grid(launch), wire::bytes_of(self.grids.cells()))?;
+            self.shared.put(self.run.n, FIRST + self.kept, self.grids.cells())?;
+            self.kept += 1;
+            self.pulse.say(&Reply::Grid(launch))?;
         }
         Ok(())
     }

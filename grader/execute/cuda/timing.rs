@@ -18,7 +18,7 @@ use super::faults::run_fault;
 use super::lock::GpuLock;
 use super::message::{Clocks, KernelFacts, RawRound, Reply, Request, Round};
 use super::program::geometry_for;
-use crate::execute::{KernelTimes, Processor, RawTimes, RunFault, TimedBy, wire};
+use crate::execute::{KernelTimes, Processor, RawTimes, RunFault, TimedBy};
 use crate::grid::Grid;
 use crate::submission::Geometry;
 
@@ -112,9 +112,9 @@ impl Field<'_> {
         let n = self.plan.initial.n();
         for by in [TimedBy::Reference, TimedBy::Submission] {
             let runner = &mut *self.runners[by as usize];
-            let cells = wire::bytes_of(self.plan.initial.cells());
-            match runner.ask(&Request::Prepare { n }, cells, ROUND_WALL)? {
-                (Reply::Prepared, _) => {}
+            runner.hand_over(&self.plan.initial)?;
+            match runner.ask(&Request::Prepare { n }, ROUND_WALL)? {
+                Reply::Prepared => {}
                 _ => bail!("the worker answered out of turn"),
             }
             let facts = runner.facts()?;
@@ -184,8 +184,8 @@ impl Field<'_> {
             Request::Round(Round { kernel, r: self.plan.r, geometry, warmups: WARMUPS, launches, compare, keep });
         let expected = entrant.expected.unwrap_or(0.0) * f64::from(launches);
         let wall = ROUND_WALL * WARMUPS + Duration::from_secs_f64(expected * ROUND_SLACK / 1000.0);
-        let (round, blob) = match (runner.ask_kernel(&request, wall)?, entrant.by) {
-            (Some((Reply::Round(round), blob)), _) => (round, blob),
+        let round = match (runner.ask_kernel(&request, wall)?, entrant.by) {
+            (Some(Reply::Round(round)), _) => round,
             (None, TimedBy::Submission) => {
                 let seconds = wall.as_secs_f64();
                 // Which launch of the round it was is not known: nothing may run between the launches that are timed.
@@ -203,16 +203,14 @@ impl Field<'_> {
             return Ok(Err(fault));
         }
         if keep {
-            let grid = Grid::from_cells(self.plan.initial.n(), wire::cells_of(&blob));
-            let grid = grid.context("the worker sent a grid of another size")?;
-            self.grid = Some(TimedGrid { launches, grid });
+            self.grid = Some(TimedGrid { launches, grid: runner.round_grid(self.plan.initial.n())? });
         }
         Ok(Ok(round))
     }
 
     fn clocks(&mut self) -> Result<Option<Clocks>> {
-        match self.runners[TimedBy::Reference as usize].ask(&Request::Clocks, &[], ROUND_WALL)? {
-            (Reply::Clocks(clocks), _) => Ok(clocks),
+        match self.runners[TimedBy::Reference as usize].ask(&Request::Clocks, ROUND_WALL)? {
+            Reply::Clocks(clocks) => Ok(clocks),
             _ => bail!("the worker answered out of turn"),
         }
     }

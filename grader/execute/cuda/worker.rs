@@ -12,6 +12,7 @@ use super::grids::Grids;
 use super::message::{Load, LoadKernel, RawRound, Reply, Request, Round, Run};
 use super::rounds::Rounds;
 use super::run::{Pulse, run_trial};
+use super::shared::{FIRST, INITIAL, SharedGrids};
 use crate::execute::service::{end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
@@ -34,8 +35,8 @@ pub fn main() -> Result<()> {
     let nvml = Nvml::open(&info.uuid);
     info.clocks = nvml.as_ref().and_then(Nvml::clocks);
     wire::write(&mut replies, &Reply::Ready(info), &[])?;
-    let pulse = Pulse::new(&gpu, &replies)?;
-    let mut bench = Bench { gpu: &gpu, pulse, nvml, loaded: None, grids: None, rounds: None };
+    let (pulse, shared) = (Pulse::new(&gpu, &replies)?, SharedGrids::inherited()?);
+    let mut bench = Bench { gpu: &gpu, pulse, nvml, shared, loaded: None, grids: None, rounds: None };
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
         if let Request::Room { n } = request {
@@ -43,18 +44,11 @@ pub fn main() -> Result<()> {
             let _ = bench.grids_of(n, false);
             continue;
         }
-        let (reply, blob) = match bench.serve(request, &blob) {
-            Ok((reply, with_grid)) => (reply, with_grid.then(|| bench.cells())),
-            Err(error) => (Reply::Failed(format!("{error:#}")), None),
-        };
+        let reply = bench.serve(request, &blob).unwrap_or_else(|error| Reply::Failed(format!("{error:#}")));
         flush_prints();
-        write(&replies, &reply, blob.unwrap_or_default())?;
+        wire::write(&mut &replies, &reply, &[])?;
     }
     Ok(())
-}
-
-fn write(mut replies: &File, reply: &Reply, cells: &[f32]) -> Result<()> {
-    wire::write(&mut replies, reply, wire::bytes_of(cells))
 }
 
 /// All that a worker has.
@@ -62,6 +56,7 @@ struct Bench<'a> {
     gpu: &'a Gpu,
     pulse: Pulse<'a>,
     nvml: Option<Nvml>,
+    shared: SharedGrids,
     loaded: Option<Loaded>,
     grids: Option<Grids>,
     rounds: Option<Rounds>,
@@ -73,38 +68,40 @@ struct Loaded {
 }
 
 impl Bench<'_> {
-    /// The reply, and whether the grid fetched last goes with it.
-    fn serve(&mut self, request: Request, blob: &[u8]) -> Result<(Reply, bool)> {
-        let plain = |reply| Ok((reply, false));
-        match request {
+    fn serve(&mut self, request: Request, blob: &[u8]) -> Result<Reply> {
+        Ok(match request {
             Request::Load(load) => {
                 let loaded = Loaded::new(self.gpu, &load, blob)?;
                 let counted = loaded.counted.iter().map(|(function, _)| function.facts);
                 let facts = loaded.kernels.iter().map(|function| function.facts).chain(counted).collect();
                 self.loaded = Some(loaded);
-                plain(Reply::Loaded(facts))
+                Reply::Loaded(facts)
             }
-            Request::Run(run) => plain(Reply::Done(self.run(&run, wire::cells_of(blob))?)),
+            Request::Run(run) => Reply::Done(self.run(&run)?),
             Request::Prepare { n } => {
                 self.grids_of(n, false)?;
-                if let Some(old) = self.rounds.replace(Rounds::prepare(self.gpu, n, &wire::cells_of(blob))?) {
+                self.shared.make_room(n, FIRST + 1)?;
+                let rounds = Rounds::prepare(self.gpu, n, self.shared.cells(n, INITIAL)?)?;
+                if let Some(old) = self.rounds.replace(rounds) {
                     old.free(self.gpu);
                 }
-                plain(Reply::Prepared)
+                Reply::Prepared
             }
             Request::Round(round) => {
                 let seen = self.round(&round)?;
-                let keep = round.keep && seen.fault.is_none();
-                Ok((Reply::Round(seen), keep))
+                if let (true, None, Some(grids)) = (round.keep, seen.fault, &self.grids) {
+                    self.shared.put(grids.n, FIRST, grids.cells())?;
+                }
+                Reply::Round(seen)
             }
-            Request::Room { .. } => Err(anyhow!("a request that is not answered")),
-            Request::Clocks => plain(Reply::Clocks(self.nvml.as_ref().and_then(Nvml::clocks))),
-        }
+            Request::Room { .. } => return Err(anyhow!("a request that is not answered")),
+            Request::Clocks => Reply::Clocks(self.nvml.as_ref().and_then(Nvml::clocks)),
+        })
     }
 
-    fn run(&mut self, run: &Run, initial: Vec<f32>) -> Result<super::message::RawObservation> {
-        ensure!(initial.len() == run.n * run.n, "the initial grid has another size");
+    fn run(&mut self, run: &Run) -> Result<super::message::RawObservation> {
         self.grids_of(run.n, run.bare)?;
+        self.shared.make_room(run.n, FIRST + run.keep.len())?;
         let loaded = self.loaded.as_mut().ok_or_else(|| anyhow!("nothing was loaded"))?;
         let grids = self.grids.as_mut().ok_or_else(|| anyhow!("there are no grids"))?;
         let (function, counter) = if run.counted {
@@ -113,7 +110,7 @@ impl Bench<'_> {
         } else {
             (loaded.kernel(0)?, None)
         };
-        run_trial(&mut self.pulse, &function, counter, grids, run, initial)
+        run_trial(&mut self.pulse, &function, counter, grids, &mut self.shared, run)
     }
 
     fn round(&mut self, round: &Round) -> Result<RawRound> {
@@ -137,10 +134,6 @@ impl Bench<'_> {
         }
         self.grids = Some(Grids::new(self.gpu, n, bare).context("no room for the grids on the GPU")?);
         Ok(())
-    }
-
-    fn cells(&self) -> &[f32] {
-        self.grids.as_ref().map_or(&[], Grids::cells)
     }
 }
 

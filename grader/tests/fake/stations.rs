@@ -7,7 +7,9 @@ use heat_grader::execute::cuda::GpuInfo;
 use heat_grader::execute::{Processor, Runner, Trial};
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, TimedRun};
-use heat_grader::grade::{Cuda, EngineChoice, Found, Graded, Order, Prepared, Refusal, Source, Stations, Waiting, grade_with};
+use heat_grader::grade::{
+    Cuda, EngineChoice, Found, Graded, Order, Prepared, Refusal, Source, Stations, Waiting, grade_with,
+};
 use heat_grader::judge::answer::{Given, GivenRow};
 use heat_grader::judge::case::Program;
 use heat_grader::judge::plan::{Means, Scope};
