@@ -298,9 +298,8 @@ impl Gpu {
     }
 
     fn runner(&self, program: Program) -> Box<dyn Runner> {
-        // Loads the modules anew: their variables are as at their start.
-        self.worker(program).load(self.programs[program as usize].clone());
-        Box::new(Lent(self.workers[program as usize].clone()))
+        let (worker, program) = (self.workers[program as usize].clone(), self.programs[program as usize].clone());
+        Box::new(Lent { worker, program, fresh: true })
     }
 
     /// Times both programs, and counts the reference's reads for the table.
@@ -337,10 +336,20 @@ impl Drop for Gpu {
 }
 
 /// A worker that trials borrow for one run at a time.
-struct Lent(Arc<Mutex<CudaRunner>>);
+struct Lent {
+    worker: Arc<Mutex<CudaRunner>>,
+    program: cuda::Program,
+    /// Whether nothing has run yet.
+    fresh: bool,
+}
 
 impl Runner for Lent {
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).run(trial)
+        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut self.fresh) {
+            // Loads the modules anew, so that their variables are as at their start; nobody else's run comes between.
+            worker.load(self.program.clone());
+        }
+        worker.run(trial)
     }
 }

@@ -65,17 +65,18 @@ pub struct TimedRun {
 enum Stream {
     Watched,
     Long,
-    /// On a GPU: the counted run, beside the long one. Two processes take turns in either.
-    Counted,
+    /// On a GPU: the counted run and the repeated one, beside the long one. While the submission's process works for one of
+    /// them, the reference's works for the other.
+    Beside,
 }
 
-const STREAMS: [Stream; 3] = [Stream::Watched, Stream::Long, Stream::Counted];
+const STREAMS: [Stream; 3] = [Stream::Watched, Stream::Long, Stream::Beside];
 
 fn stream_of(planned: &Planned) -> Stream {
     match (planned.on, planned.kind) {
-        (Processor::Gpu, Kind::Count) => Stream::Counted,
+        (Processor::Gpu, Kind::Count | Kind::Repeat) => Stream::Beside,
         (Processor::Gpu, _) => Stream::Long,
-        (Processor::Cpu, Kind::Sharp | Kind::Thousand | Kind::Time) => Stream::Long,
+        (Processor::Cpu, Kind::Sharp | Kind::Repeat | Kind::Thousand | Kind::Time) => Stream::Long,
         (Processor::Cpu, Kind::Hazards | Kind::Count | Kind::Portable) => Stream::Watched,
     }
 }

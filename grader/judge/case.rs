@@ -15,7 +15,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::bracket::{Bracket, Start};
 use super::cells::{Difference, compare};
-use super::outcome::{FirstMismatch, Outcome, RunsDiffer, Writer};
+use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
 use crate::execute::{Observation, Processor, Trial, Watch};
 use crate::exercise::Exercise;
@@ -44,8 +44,6 @@ pub struct Request {
 /// What the case waits for.
 enum Step {
     Submission,
-    /// The same again, from the same state.
-    Again,
     Reference,
     /// The reference from the grid before the spot with this index.
     Spot(usize),
@@ -84,11 +82,7 @@ impl<'a> Case<'a> {
     /// The run to make next; `None` when the case is closed.
     pub fn next(&self) -> Option<Request> {
         match &self.step {
-            Step::Submission => Some(self.submission(self.outcome.planned.kind == Kind::Thousand)),
-            Step::Again => {
-                let trial = Trial { keep: vec![self.trial.launches], ..self.trial.clone() };
-                Some(Request { trial, ..self.submission(true) })
-            }
+            Step::Submission => Some(self.submission()),
             Step::Reference => Some(self.reference(&self.trial.initial, &self.compared())),
             Step::Spot(at) => {
                 self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1]))
@@ -129,7 +123,6 @@ impl<'a> Case<'a> {
         self.shortcut |= seen.shortcut;
         self.step = match std::mem::replace(&mut self.step, Step::Done) {
             Step::Submission => self.fold_submission(seen)?,
-            Step::Again => self.fold_again(seen)?,
             Step::Reference => self.fold_reference(&seen)?,
             Step::Spot(at) => self.fold_spot(at, &seen)?,
             Step::NarrowSubmission(bracket) => self.fold_narrow_submission(bracket, seen),
@@ -152,7 +145,7 @@ impl<'a> Case<'a> {
         }
         self.kept = seen.grids.into_iter().map(|(launch, grid)| (launch, Arc::new(grid))).collect();
         let outcome = &mut self.outcome;
-        if outcome.planned.kind == Kind::Thousand {
+        if matches!(outcome.planned.kind, Kind::Thousand | Kind::Repeat) {
             outcome.last = self.kept.last().map(|(_, grid)| grid.clone());
         }
         outcome.words_read = seen.words_read;
@@ -161,30 +154,16 @@ impl<'a> Case<'a> {
         outcome.fault = seen.fault;
         outcome.output = seen.output;
         outcome.wall_seconds += seen.wall_seconds;
-        Ok(match self.kept.is_empty() {
-            true => Step::Done,
-            false if outcome.planned.twice && outcome.fault.is_none() => Step::Again,
-            false => Step::Reference,
-        })
-    }
-
-    /// Compares a second run with the first, bit by bit.
-    fn fold_again(&mut self, seen: Observation) -> anyhow::Result<Step> {
-        self.outcome.wall_seconds += seen.wall_seconds;
-        if seen.fault.is_none() {
-            let launch = self.trial.launches;
-            let first = self.kept_grid(launch).context("the last grid was not kept")?;
-            let second = seen.grid_after(launch).filter(|second| second.n() == first.n());
-            let second = second.context("the engine kept other grids than before")?;
-            self.outcome.runs_differ = RunsDiffer::between(launch, first, second);
-        }
-        self.outcome.fault = seen.fault;
-        Ok(Step::Reference)
+        let compared = !self.kept.is_empty() && outcome.planned.kind != Kind::Repeat;
+        Ok(if compared { Step::Reference } else { Step::Done })
     }
 
     /// The planned run of the submission.
-    fn submission(&self, fresh: bool) -> Request {
-        Request { program: Program::Submission, on: self.outcome.planned.on, trial: self.trial.clone(), fresh }
+    fn submission(&self) -> Request {
+        let planned = &self.outcome.planned;
+        // Device variables may hold what earlier launches left: the long runs start alike.
+        let fresh = matches!(planned.kind, Kind::Thousand | Kind::Repeat);
+        Request { program: Program::Submission, on: planned.on, trial: self.trial.clone(), fresh }
     }
 
     fn fold_reference(&mut self, seen: &Observation) -> anyhow::Result<Step> {

@@ -1,6 +1,6 @@
 //! Check `time` from the outcomes: the table of [`super::timing`], and whether timed rounds did what was checked.
 
-use super::outcome::{Clocked, Outcome, RunsDiffer};
+use super::outcome::{Clocked, Outcome};
 use super::plan::Kind;
 use super::timing::{self, Timing};
 use super::{Seen, reads};
@@ -28,14 +28,6 @@ pub fn time(seen: &Seen, seed: u64) -> (Option<Check>, Option<Timing>) {
         Some(Some(Clocked::Not(reason))) => not(reason),
         Some(None) | None => (None, None),
     }
-}
-
-/// Where a timed round from the long run's grid ended otherwise than the long run. `timed` is the timing's outcome, `before`
-/// are those before it.
-pub fn timed_differs(before: &[Outcome], timed: &Outcome) -> Option<RunsDiffer> {
-    let Some(Clocked::Measured { last: Some(round), .. }) = &timed.timed else { return None };
-    let long = before.iter().find(|outcome| outcome.planned.kind == Kind::Thousand)?;
-    RunsDiffer::between(long.planned.launches, long.last.as_ref()?, round)
 }
 
 fn clocked<'s>(seen: &'s Seen) -> Option<&'s Outcome> {

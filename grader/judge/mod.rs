@@ -69,7 +69,7 @@ impl Seen<'_> {
 /// Whether a trial of this kind serves this check.
 fn serves(kind: Kind, id: CheckId) -> bool {
     match id {
-        CheckId::Values | CheckId::Ring => !matches!(kind, Kind::Portable | Kind::Time),
+        CheckId::Values | CheckId::Ring => !matches!(kind, Kind::Portable | Kind::Time | Kind::Repeat),
         CheckId::Memory => matches!(kind, Kind::Hazards | Kind::Count),
         CheckId::Race => kind == Kind::Hazards,
         CheckId::Reads => kind == Kind::Count,
@@ -129,7 +129,7 @@ impl<'a> Judge<'a> {
         if !self.decided() {
             debug_assert_eq!(self.plan.get(self.outcomes.len()), Some(&outcome.planned));
             // Once, and not with every look at the checks: the grids are large.
-            outcome.runs_differ = outcome.runs_differ.or_else(|| clock::timed_differs(&self.outcomes, &outcome));
+            outcome.runs_differ = self.outcomes.iter().find_map(|earlier| outcome.differs_from(earlier));
             self.outcomes.push(outcome);
         }
     }

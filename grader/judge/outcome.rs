@@ -82,9 +82,9 @@ pub struct Outcome {
     pub hazards: Vec<Hazard>,
     pub input_changed: Option<InputChange>,
     pub fault: Option<RunFault>,
-    /// Where a second run of the same trial ended otherwise, or a timed round than the long run.
+    /// Where another long run from the same grid ended otherwise.
     pub runs_differ: Option<RunsDiffer>,
-    /// The submission's last grid of the long run.
+    /// The submission's last grid of a long run.
     pub last: Option<Arc<Grid>>,
     pub timed: Option<Clocked>,
     /// What the kernel printed, unescaped.
@@ -112,6 +112,20 @@ impl Outcome {
             output: String::new(),
             wall_seconds: 0.0,
         }
+    }
+
+    /// Where this long run and an earlier one, which began with the same grid, ended otherwise.
+    pub fn differs_from(&self, earlier: &Self) -> Option<RunsDiffer> {
+        RunsDiffer::between(self.planned.launches, earlier.end()?, self.end()?)
+    }
+
+    /// The grid that a long run, or a timed round of it, ended with.
+    fn end(&self) -> Option<&Grid> {
+        let timed = match &self.timed {
+            Some(Clocked::Measured { last, .. }) => last.as_deref(),
+            _ => None,
+        };
+        timed.or(self.last.as_deref())
     }
 
     /// Whether every grid that was compared was right.

@@ -31,6 +31,8 @@ pub enum Kind {
     Sharp,
     /// Words read: reads (and values, so that the counted build is known to be the same kernel).
     Count,
+    /// The long run on its own: race, because both must end with the same bits.
+    Repeat,
     /// All timesteps: values, ring.
     Thousand,
     /// Rounds of all timesteps against the clock: time (and the grid that they end with).
@@ -46,7 +48,7 @@ impl Kind {
             Self::Hazards => "hazards",
             Self::Sharp => "first launches",
             Self::Count => "words read",
-            Self::Thousand => "long run",
+            Self::Repeat | Self::Thousand => "long run",
             Self::Time => "timing",
             Self::Portable => "odd sizes",
         }
@@ -64,8 +66,6 @@ pub struct Planned {
     pub watch: Watch,
     /// What runs it.
     pub on: Processor,
-    /// Whether it runs twice, and both must end with the same bits.
-    pub twice: bool,
     /// Whether it can be found out which thread wrote a cell.
     pub attributable: bool,
     /// After which launches the grid is wanted.
@@ -149,13 +149,18 @@ pub fn plan(exercise: &Exercise, scope: Scope, seed: u64, means: &Means) -> Vec<
     }
     let long_n = if scope == Scope::Quick && !means.gpu { figures.quick_n } else { figures.n };
     let spots = spots(trials.thousand.spot_checks, long, seed);
-    let thousand = list.add(Kind::Thousand, long_n, figures.r, (main, Watch::Fast), &with_spots(long, &spots));
-    (thousand.spots, thousand.twice) = (spots, means.gpu);
     if means.gpu {
-        // The same grid as the long run's, whose end a timed round must reach.
-        let seed = thousand.seed;
-        let timed = list.add(Kind::Time, figures.n, figures.r, (main, Watch::Fast), &[long]);
-        timed.seed = seed;
+        list.add(Kind::Repeat, long_n, figures.r, (main, Watch::Fast), &[long]);
+    }
+    let thousand = list.add(Kind::Thousand, long_n, figures.r, (main, Watch::Fast), &with_spots(long, &spots));
+    thousand.spots = spots;
+    let seed = thousand.seed;
+    if means.gpu {
+        list.add(Kind::Time, figures.n, figures.r, (main, Watch::Fast), &[long]);
+    }
+    // From the same grid: all of them must come to the same end.
+    for planned in list.all.iter_mut().filter(|planned| matches!(planned.kind, Kind::Repeat | Kind::Time)) {
+        planned.seed = seed;
     }
     let both = [(true, Processor::Cpu, watched), (false, Processor::Gpu, means.gpu)];
     for (watched, on, _) in both.into_iter().filter(|(.., wanted)| *wanted) {
@@ -185,7 +190,7 @@ impl List {
         let (seed, attributable) = (self.random.next_u64(), self.attributable);
         let launches = keep.last().copied().unwrap_or(1);
         let (keep, spots) = (keep.to_vec(), Vec::new());
-        self.all.push(Planned { kind, n, r, launches, watch, on, twice: false, attributable, keep, spots, seed });
+        self.all.push(Planned { kind, n, r, launches, watch, on, attributable, keep, spots, seed });
         self.all.last_mut().expect("a trial was just added")
     }
 }
@@ -227,8 +232,10 @@ mod tests {
         let of = |kind| with.iter().filter(move |p| p.kind == kind).collect::<Vec<_>>();
         assert!(of(Kind::Hazards).iter().all(|p| (p.on, p.watch) == (Processor::Cpu, Watch::Full)));
         assert_eq!((of(Kind::Count)[0].n, of(Kind::Count)[0].launches), (2048, 500));
-        let (long, timed) = (of(Kind::Thousand)[0], of(Kind::Time)[0]);
-        assert!(long.twice && long.n == 2048 && (timed.seed, timed.launches) == (long.seed, 500));
+        let (long, again, timed) = (of(Kind::Thousand)[0], of(Kind::Repeat)[0], of(Kind::Time)[0]);
+        for same in [long, again, timed] {
+            assert_eq!((same.n, same.launches, same.seed), (2048, 500, long.seed));
+        }
         assert_eq!(of(Kind::Portable).len(), 10);
         let uncounted = Uncounted { construct: "a texture".to_owned(), line: None, hides: false };
         let alone =
