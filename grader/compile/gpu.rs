@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
 
 use super::diagnostics::{Diagnostic, Diagnostics, Severity, Speaker, plain};
 use super::naming::random_name;
@@ -32,7 +33,7 @@ pub struct GpuBuilds {
 }
 
 /// A build that counts the bytes it reads from global memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     pub cubin: Vec<u8>,
     /// The variable whose elements add up to the bytes read. Drawn at random.
@@ -44,7 +45,7 @@ pub struct Counted {
 }
 
 /// The reference's builds. A learner's process may load `copy`, and never `steps`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReferenceBuilds {
     /// heatStepGlobal and heatStepTiled, a cubin.
     pub steps: Vec<u8>,

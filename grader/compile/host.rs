@@ -146,6 +146,16 @@ pub struct HostBuilds {
     _folder: Scratch,
 }
 
+impl HostBuilds {
+    /// A fast build made earlier, from the bytes of its object.
+    pub fn of_object(object: &[u8]) -> Result<Self> {
+        let folder = scratch()?;
+        let fast = folder.path().join("fast.so");
+        fs::write(&fast, object).context("cannot write to the temporary folder")?;
+        Ok(Self { fast, checked: None, without_host_code: false, _folder: folder })
+    }
+}
+
 /// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
 /// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's. Host code that g++ does
 /// not take is left out bit by bit, which costs a rejection each time.
@@ -290,7 +300,6 @@ fn preprocess(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<S
     })
 }
 
-/// The function through which the grader calls the kernel.
 /// A function of a fixed name that calls the kernel.
 fn entry_point(name: &str, call: &str) -> String {
     format!(

@@ -4,10 +4,12 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Match, Regex};
 
+use serde::{Deserialize, Serialize};
+
 use super::diagnostics::{demangle, pattern};
 
 /// What ptxas says a kernel takes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelUse {
     /// The mangled name.
     pub name: String,

@@ -2,7 +2,7 @@
 //!
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
 //! CUDA, [`gpu`] and [`ptx`] turn it into cubins, one of which counts its reads, [`host`] builds it for engine cpu ([`rewrite`],
-//! [`thread_loops`]), [`diagnostics`] reads what compilers say, [`process`] runs them.
+//! [`thread_loops`]), [`kept`] remembers what became of the reference, [`diagnostics`] reads what compilers say, [`process`] runs them.
 
 mod declarations;
 pub mod diagnostics;
@@ -11,6 +11,7 @@ mod functions;
 pub mod gpu;
 pub mod host;
 mod host_only;
+pub mod kept;
 mod kernels;
 pub mod landlock;
 mod naming;

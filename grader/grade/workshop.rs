@@ -1,11 +1,12 @@
-//! What the grades of one run share: the compilers, looked up once, and the reference, built once.
+//! What the grades of one run share: the compilers, looked up once, and the reference, built once and kept for other runs.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
 use crate::compile::gpu::{self, ReferenceBuilds};
 use crate::compile::host::{self, HostBuilds, Wanted};
+use crate::compile::kept::{Key, kept};
 use crate::compile::nvcc::Outcome;
 use crate::compile::toolkit::{self, HostCompiler, Lookup, Toolkit};
 
@@ -52,7 +53,9 @@ impl Workshop {
         if let Some(known) = built.iter().find(|known| known.arch == arch) {
             return Ok(known.clone());
         }
-        let builds = Arc::new(gpu::build_reference(toolkit, gxx, arch)?);
+        let key = Key::new().with(&format!("sm_{arch} {} {}", toolkit.version, gxx.version)).with_tool(&toolkit.nvcc);
+        let make = || Ok(postcard::to_stdvec(&gpu::build_reference(toolkit, gxx, arch)?)?);
+        let builds = Arc::new(postcard::from_bytes::<ReferenceBuilds>(&kept(&key, make)?)?);
         built.push(builds.clone());
         Ok(builds)
     }
@@ -65,9 +68,15 @@ impl Workshop {
 }
 
 fn build_reference(gxx: &HostCompiler) -> Result<HostBuilds> {
+    let key = Key::new().with(&format!("host {}", gxx.version)).with_tool(&gxx.gxx);
+    HostBuilds::of_object(&kept(&key, || fast_reference(gxx))?)
+}
+
+/// The bytes of the reference's fast build.
+fn fast_reference(gxx: &HostCompiler) -> Result<Vec<u8>> {
     let named = format!("g++ {} does not take the reference", gxx.version);
     match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast)?.outcome {
-        Outcome::Compiled(builds) => Ok(builds),
+        Outcome::Compiled(builds) => std::fs::read(&builds.fast).context("cannot read what g++ made"),
         Outcome::Rejected(said) => {
             Err(anyhow!("{named}: {}", said.shown.first().map_or("no reason given", |first| &first.message)))
         }
