@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -65,6 +66,10 @@ impl Engine for Engines<'_> {
 
     fn time(&self, trial: &Trial) -> Result<TimedRun> {
         self.gpu.as_ref().context("there is no GPU")?.time(trial)
+    }
+
+    fn done_on_gpu(&self) {
+        self.gpu.iter().for_each(Gpu::let_go);
     }
 }
 
@@ -210,6 +215,8 @@ impl Start {
 /// Engine cuda for one grade.
 pub struct Gpu {
     workers: [Arc<Mutex<CudaRunner>>; 2],
+    /// Workers on their way out.
+    ending: Mutex<Vec<JoinHandle<()>>>,
     programs: [cuda::Program; 2],
     /// The reference's other kernel with its counted build: what the table's reads are counted with.
     global: cuda::Program,
@@ -271,7 +278,7 @@ impl Gpu {
             cuda::Kernel { name: kernel.to_owned(), cubin: Arc::from(builds.plain), entry, geometry, timesteps };
         let submission = cuda::Program { kernel, counted, also_timed: vec![copy], arch };
         let workers = [pair.reference, pair.submission].map(|runner| Arc::new(Mutex::new(runner)));
-        Self { workers, programs: [tiled, submission], global, uncounted }
+        Self { workers, ending: Mutex::default(), programs: [tiled, submission], global, uncounted }
     }
 
     /// Loads the modules of both programs. An error says why the driver does not take them.
@@ -291,6 +298,12 @@ impl Gpu {
         let launches = hazards.launches.last().copied().unwrap_or(1);
         let submission = &self.programs[Program::Submission as usize];
         Ok(sanitize(sanitizer, &this_executable()?, submission, &Sizes { grids, launches, seed }))
+    }
+
+    /// Ends both workers in the background. Who wants them again gets fresh ones.
+    fn let_go(&self) {
+        let ending = [Program::Reference, Program::Submission].map(|program| self.worker(program).let_go());
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner).extend(ending.into_iter().flatten());
     }
 
     fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
@@ -327,10 +340,11 @@ impl Gpu {
 }
 
 impl Drop for Gpu {
-    /// Both workers end side by side.
+    /// Waits until both workers have ended.
     fn drop(&mut self) {
-        for program in [Program::Reference, Program::Submission] {
-            self.worker(program).kill();
+        self.let_go();
+        for ending in self.ending.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = ending.join();
         }
     }
 }

@@ -38,6 +38,9 @@ pub trait Engine: Sync {
     fn time(&self, _trial: &Trial) -> anyhow::Result<TimedRun> {
         bail!("this engine has no GPU to time on")
     }
+
+    /// Hears that no further trial is planned on the GPU, so that what ends slowly can begin to.
+    fn done_on_gpu(&self) {}
 }
 
 /// Engine cpu, which watches threads, cannot run the submission after all.
@@ -111,7 +114,7 @@ pub fn run(
         });
         // The workers hold the only senders: when both are gone without a word, receiving fails and does not wait.
         drop(told);
-        let outcome = Dispatcher::new(&plan, orders).drive(judge, &results);
+        let outcome = Dispatcher::new(&plan, orders).drive(engine, judge, &results);
         cancelled.store(true, Ordering::Relaxed);
         outcome
     })
@@ -145,7 +148,12 @@ impl<'p> Dispatcher<'p> {
         }
     }
 
-    fn drive(mut self, judge: &mut Judge, results: &mpsc::Receiver<(usize, Result)>) -> anyhow::Result<()> {
+    fn drive(
+        mut self,
+        engine: &dyn Engine,
+        judge: &mut Judge,
+        results: &mpsc::Receiver<(usize, Result)>,
+    ) -> anyhow::Result<()> {
         loop {
             while let Some(result) = self.done.get_mut(judge.folded()).and_then(Option::take) {
                 judge.fold(result?.context("a trial was called off before the judge had decided")?);
@@ -158,6 +166,9 @@ impl<'p> Dispatcher<'p> {
             self.busy[stream_of(&self.plan[at]) as usize] = false;
             self.back[at] = true;
             self.done[at] = Some(result);
+            if self.plan[at].on == Processor::Gpu && self.gpu_is_back(self.plan.len()) {
+                engine.done_on_gpu();
+            }
         }
     }
 
@@ -175,11 +186,16 @@ impl<'p> Dispatcher<'p> {
         Ok(())
     }
 
+    /// Whether every trial on the GPU among the first `count` has come back.
+    fn gpu_is_back(&self, count: usize) -> bool {
+        (0..count).all(|at| self.plan[at].on == Processor::Cpu || self.back[at])
+    }
+
     /// The long run cannot be called off half-way, so it waits for what finds most faults in a second; on a GPU it is short.
     /// Nothing else runs on the GPU while a kernel is timed.
     fn may_start(&self, at: usize) -> bool {
         if self.plan[at].kind == Kind::Time {
-            return (0..at).all(|before| self.plan[before].on == Processor::Cpu || self.back[before]);
+            return self.gpu_is_back(at);
         }
         let quick = |before: &usize| matches!(self.plan[*before].kind, Kind::Hazards | Kind::Sharp);
         self.plan[at].kind != Kind::Thousand

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -241,11 +242,11 @@ impl CudaRunner {
         self.worker = None;
     }
 
-    /// Tells the worker to end, which takes the driver a while; dropping the runner waits for it.
-    pub fn kill(&mut self) {
-        if let Some(worker) = &mut self.worker {
-            worker.process.kill();
-        }
+    /// Ends the worker in the background: it takes the driver a while. The thread ends when the worker has.
+    pub fn let_go(&mut self) -> Option<JoinHandle<()>> {
+        let mut worker = self.worker.take()?;
+        worker.process.kill();
+        Some(std::thread::spawn(move || drop(worker)))
     }
 
     /// The wall time itself, or what is left until the deadline.
