@@ -29,6 +29,11 @@ use crate::submission::Geometry;
 /// GPU time to aim at in a timing, milliseconds. Fewer than six rounds of each kernel are never made.
 const TIMING_BUDGET: f64 = 300.0;
 
+/// Grids that the runs of a grade keep at most, where nothing is wrong: the launches counted, the spot checks with the launch
+/// before each and the last.
+const REFERENCE_KEEPS: usize = 3;
+const SUBMISSION_KEEPS: usize = 11;
+
 /// The engines of one grade: at least one of them.
 pub struct Engines<'e> {
     /// Or why it cannot run the submission. With a GPU it is waited for when the first watched trial is to run.
@@ -66,6 +71,10 @@ impl Engine for Engines<'_> {
 
     fn time(&self, trial: &Trial) -> Result<TimedRun> {
         self.gpu.as_ref().context("there is no GPU")?.time(trial)
+    }
+
+    fn count_reference(&self, trial: &Trial) -> Result<()> {
+        self.gpu.as_ref().map_or(Ok(()), |gpu| gpu.table_reads(trial).map(|_| ()))
     }
 
     fn done_on_gpu(&self) {
@@ -164,9 +173,8 @@ impl Start {
             let executable = this_executable()?;
             let (reference, submission) = (CudaRunner::start(&executable)?, CudaRunner::start(&executable)?);
             let mut pair = Pair { reference: reference.trusting(), submission };
-            for worker in [&mut pair.reference, &mut pair.submission] {
-                worker.expect(n as usize);
-            }
+            pair.reference.expect(n as usize, REFERENCE_KEEPS);
+            pair.submission.expect(n as usize, SUBMISSION_KEEPS);
             Ok(pair)
         };
         let pair = match choice {
@@ -220,6 +228,7 @@ pub struct Gpu {
     programs: [cuda::Program; 2],
     /// The reference's other kernel with its counted build: what the table's reads are counted with.
     global: cuda::Program,
+    table_reads: OnceLock<Vec<(String, f64)>>,
     uncounted: Option<Uncounted>,
 }
 
@@ -278,7 +287,14 @@ impl Gpu {
             cuda::Kernel { name: kernel.to_owned(), cubin: Arc::from(builds.plain), entry, geometry, timesteps };
         let submission = cuda::Program { kernel, counted, also_timed: vec![copy], arch };
         let workers = [pair.reference, pair.submission].map(|runner| Arc::new(Mutex::new(runner)));
-        Self { workers, ending: Mutex::default(), programs: [tiled, submission], global, uncounted }
+        Self {
+            workers,
+            ending: Mutex::default(),
+            programs: [tiled, submission],
+            global,
+            table_reads: OnceLock::new(),
+            uncounted,
+        }
     }
 
     /// Loads the modules of both programs. An error says why the driver does not take them.
@@ -315,10 +331,13 @@ impl Gpu {
         Box::new(Lent { worker, program, fresh: true })
     }
 
-    /// Times both programs, and counts the reference's reads for the table.
-    fn time(&self, trial: &Trial) -> Result<TimedRun> {
+    /// Words that the reference's kernels read per cell-step, by name, counted on the first call.
+    fn table_reads(&self, trial: &Trial) -> Result<&[(String, f64)]> {
+        if let Some(known) = self.table_reads.get() {
+            return Ok(known);
+        }
         let mut reads = Vec::new();
-        for program in [&self.global, &self.programs[0]] {
+        for program in [&self.global, &self.programs[Program::Reference as usize]] {
             let mut worker = self.worker(Program::Reference);
             worker.load(program.clone());
             let count = Trial { launches: 1, keep: Vec::new(), watch: Watch::Count, ..trial.clone() };
@@ -327,8 +346,15 @@ impl Gpu {
             let cells = Exercise::interior_cells(trial.initial.n() as u32);
             reads.push((program.kernel.name.clone(), words as f64 / cells as f64));
         }
+        Ok(self.table_reads.get_or_init(|| reads))
+    }
+
+    /// Times both programs.
+    fn time(&self, trial: &Trial) -> Result<TimedRun> {
+        let reads = self.table_reads(trial)?.to_vec();
         let (mut reference, mut submission) = (self.worker(Program::Reference), self.worker(Program::Submission));
-        submission.load(self.programs[1].clone());
+        reference.load(self.programs[Program::Reference as usize].clone());
+        submission.load(self.programs[Program::Submission as usize].clone());
         let plan =
             TimingPlan { initial: trial.initial.clone(), r: trial.r, launches: trial.launches, budget: TIMING_BUDGET };
         let mut waiting = |waited: Duration| {

@@ -39,6 +39,11 @@ pub trait Engine: Sync {
         bail!("this engine has no GPU to time on")
     }
 
+    /// Counts what the reference's kernels read, for the timing's table, ahead of [`Engine::time`].
+    fn count_reference(&self, _trial: &Trial) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Hears that no further trial is planned on the GPU, so that what ends slowly can begin to.
     fn done_on_gpu(&self) {}
 }
@@ -222,6 +227,10 @@ impl Bench<'_> {
         self.kind = Some(planned.kind);
         if planned.kind == Kind::Time {
             return Ok(Some(self.timed(planned)));
+        }
+        if (planned.on, planned.kind) == (Processor::Gpu, Kind::Count) {
+            // The reference's process has nothing else to do yet.
+            self.engine.count_reference(&planned.trial())?;
         }
         let mut case = Case::new(self.exercise, planned);
         while let Some(request) = case.next() {

@@ -55,6 +55,9 @@ impl Kind {
     }
 }
 
+/// Cells a side from which a grid of odd size is not watched in full.
+const LARGE: u32 = 512;
+
 /// A trial that a grade makes unless an earlier one decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
@@ -162,17 +165,13 @@ pub fn plan(exercise: &Exercise, scope: Scope, seed: u64, means: &Means) -> Vec<
     for planned in list.all.iter_mut().filter(|planned| matches!(planned.kind, Kind::Repeat | Kind::Time)) {
         planned.seed = seed;
     }
-    let both = [(true, Processor::Cpu, watched), (false, Processor::Gpu, means.gpu)];
-    for (watched, on, _) in both.into_iter().filter(|(.., wanted)| *wanted) {
-        for &n in &trials.portable.sizes {
-            // The large one is there for its values; the small ones show every odd-sized tile that it has.
-            let watch = match (watched, n > 512) {
-                (false, _) => Watch::Fast,
-                (true, true) => Watch::Count,
-                (true, false) => Watch::Full,
-            };
-            list.add(Kind::Portable, n, trials.portable.r, (on, watch), &trials.portable.launches);
-        }
+    // The large one is there for its values, and a GPU sees those; the small ones show every odd-sized tile that it has.
+    for &n in trials.portable.sizes.iter().filter(|&&n| watched && !(means.gpu && n > LARGE)) {
+        let watch = if n > LARGE { Watch::Count } else { Watch::Full };
+        list.add(Kind::Portable, n, trials.portable.r, (Processor::Cpu, watch), &trials.portable.launches);
+    }
+    for &n in trials.portable.sizes.iter().filter(|_| means.gpu) {
+        list.add(Kind::Portable, n, trials.portable.r, (Processor::Gpu, Watch::Fast), &trials.portable.launches);
     }
     list.all
 }
@@ -236,7 +235,7 @@ mod tests {
         for same in [long, again, timed] {
             assert_eq!((same.n, same.launches, same.seed), (2048, 500, long.seed));
         }
-        assert_eq!(of(Kind::Portable).len(), 10);
+        assert_eq!(of(Kind::Portable).len(), 9);
         let uncounted = Uncounted { construct: "a texture".to_owned(), line: None, hides: false };
         let alone =
             Means { gpu: true, unwatched: Some("why".to_owned()), uncounted: Some(uncounted), ..Means::default() };

@@ -98,7 +98,10 @@ pub fn time(timing: &Timing) -> Check {
             .with(format!("Medians of {} rounds of each kernel, taken in turns on one GPU.", timing.rounds));
     };
     Check::new(CheckId::Time, Status::Warn, format!("not to be relied on: {summary}"))
-        .with(format!("{reason} Something else used the GPU, or its clocks changed; time it again on an idle one."))
+        .with(format!(
+            "{reason} Something else used the GPU, its clocks changed, or the grids of the two processes lie differently in \
+             its memory; time it again on an idle one."
+        ))
 }
 
 /// The lesson's table, a line a row and one for the header.

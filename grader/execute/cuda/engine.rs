@@ -111,11 +111,14 @@ impl CudaRunner {
         Self { trusted: true, ..self }
     }
 
-    /// Lets the worker make room for grids of n x n cells before they are needed.
-    pub fn expect(&mut self, n: usize) {
-        if let Some(worker) = &mut self.worker {
+    /// Lets the worker make room for grids of n x n cells, of which a run may keep so many, before they are needed.
+    pub fn expect(&mut self, n: usize, kept: usize) {
+        let slots = FIRST + kept;
+        if let Some(worker) = &mut self.worker
+            && worker.shared.make_room(n, slots).is_ok()
+        {
             // A worker that ended meanwhile shows as the end of its replies.
-            let _ = worker.process.send(&Request::Room { n }, &[]);
+            let _ = worker.process.send(&Request::Room { n, slots }, &[]);
         }
     }
 

@@ -9,8 +9,8 @@ use crate::submission::Geometry;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Make room for grids of n x n cells, which trials will want. Not answered.
-    Room { n: usize },
+    /// Make room for grids of n x n cells, and so many in the shared memory, which trials will want. Not answered.
+    Room { n: usize, slots: usize },
     /// Load modules; the blob holds them one after another. Answered by [`Reply::Loaded`].
     Load(Load),
     /// Run a trial from the initial grid in the [shared memory](super::shared). Answered by launches and grids, then [`Reply::Done`].

@@ -79,6 +79,16 @@ impl SharedGrids {
         Ok(())
     }
 
+    /// Has the system find the memory now and not when it is first touched.
+    pub fn touch(&self) {
+        if let Some(map) = &self.map {
+            // SAFETY: the mapping's own pages, whose contents stay. Where the system does not know this, they come later.
+            let _ = unsafe {
+                rustix::mm::madvise(map.at.as_ptr().cast(), map.bytes, rustix::mm::Advice::LinuxPopulateWrite)
+            };
+        }
+    }
+
     /// The grid of n x n cells in a slot. An error when there is no such slot.
     pub fn cells(&self, n: usize, slot: usize) -> Result<&[f32]> {
         let at = self.place(n, slot)?;

@@ -39,9 +39,10 @@ pub fn main() -> Result<()> {
     let mut bench = Bench { gpu: &gpu, pulse, nvml, shared, loaded: None, grids: None, rounds: None };
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
-        if let Request::Room { n } = request {
+        if let Request::Room { n, slots } = request {
             // Whoever needs it and does not get it will say so.
-            let _ = bench.grids_of(n, false);
+            let _ = bench.grids_of(n, false).and_then(|()| bench.shared.make_room(n, slots));
+            bench.shared.touch();
             continue;
         }
         let reply = bench.serve(request, &blob).unwrap_or_else(|error| Reply::Failed(format!("{error:#}")));
