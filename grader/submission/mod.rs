@@ -9,6 +9,7 @@ pub mod conditions;
 mod constructors;
 pub mod constructs;
 mod containers;
+mod defaults;
 pub mod directive;
 mod effects;
 pub mod evaluate;
