@@ -54,7 +54,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Check {
-    /// A folder with heat.cu, or a .cu file.
+    /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
     #[arg(default_value = ".")]
     path: PathBuf,
     /// Run the thousand timesteps at n = 2048, as `grade` does.
@@ -69,7 +69,7 @@ struct Check {
 
 #[derive(Debug, Args)]
 struct Grade {
-    /// A folder with heat.cu, or a .cu file.
+    /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
     path: PathBuf,
     /// Where the JSON report goes; `-` for standard output and nothing but it.
     #[arg(long, value_name = "FILE")]

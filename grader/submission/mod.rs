@@ -1,6 +1,7 @@
 //! What was handed in, read as text only: the file, its kernel, its launch, its answer. Runs nothing.
 
 pub mod answer;
+pub mod archive;
 mod arithmetic;
 mod arrivals;
 mod calls;
@@ -52,6 +53,8 @@ pub mod types;
 pub mod value;
 mod walk;
 
+#[cfg(test)]
+mod archive_tests;
 #[cfg(test)]
 mod fixture_tests;
 #[cfg(test)]
