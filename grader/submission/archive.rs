@@ -84,7 +84,7 @@ pub enum Content {
 /// Why an archive is refused. Each reads on from the archive's name.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ArchiveFault {
-    #[error("is damaged, cut short or no archive; pack heat.cu again and hand it in again")]
+    #[error("is damaged, cut short or no archive; pack heat.cu again")]
     Damaged,
     #[error("is locked with a password; pack heat.cu again without one")]
     Locked,

@@ -76,19 +76,19 @@ pub enum UsageError {
 /// A submission that fails at the check `source`.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SourceFault {
-    #[error("the folder has no heat.cu{}; name the program heat.cu and hand it in again", also(others))]
+    #[error("the folder has no heat.cu{}; name the program heat.cu", also(others))]
     Missing {
         /// Other .cu files that lie there, at most three.
         others: Vec<String>,
     },
-    #[error("{file} has no heat.cu{}; name the program heat.cu and hand it in again", also(others))]
+    #[error("{file} has no heat.cu{}; name the program heat.cu", also(others))]
     NotPacked {
         /// The archive.
         file: String,
         /// Other .cu files in it, at most three.
         others: Vec<String>,
     },
-    #[error("{file} has several programs: {}; hand in one heat.cu", found.join(", "))]
+    #[error("{file} has several programs: {}; leave one heat.cu", found.join(", "))]
     Several {
         /// The archive.
         file: String,
@@ -97,15 +97,15 @@ pub enum SourceFault {
     },
     #[error("{file} {fault}")]
     Archive { file: String, fault: ArchiveFault },
-    #[error("{file} is {what}; hand in the program itself as a regular file")]
+    #[error("{file} is {what}; it must be the program itself, a regular file")]
     NotRegular { file: String, what: &'static str },
-    #[error("{file} is empty; hand in the lesson's heat.cu with your kernel added")]
+    #[error("{file} is empty; take the lesson's heat.cu and add your kernel")]
     Empty { file: String },
-    #[error("{file} is not text (byte {offset} is NUL); hand in the source, saved as UTF-8")]
+    #[error("{file} is not text (byte {offset} is NUL); it must be source, saved as UTF-8")]
     Binary { file: String, offset: usize },
-    #[error("{file} is larger than {cap} bytes; hand in the source alone, without data in it")]
+    #[error("{file} is larger than {cap} bytes; it must be the source alone, without data in it")]
     TooLarge { file: String, cap: u64 },
-    #[error("{file} cannot be read (permission denied); make it readable and hand it in again")]
+    #[error("{file} cannot be read (permission denied); make it readable")]
     Unreadable { file: String },
 }
 
