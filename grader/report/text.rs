@@ -35,7 +35,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
         text.push_str(&wrapped(&format!("could not grade: {error}"), 0));
     }
     for check in &report.checks {
-        text.push_str(&check_line(check));
+        text.push_str(&check_line(check, report.verdict == Verdict::Fail));
     }
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
@@ -102,11 +102,11 @@ fn face(status: Status) -> (&'static str, Style) {
     }
 }
 
-fn check_line(check: &Check) -> String {
+fn check_line(check: &Check, failed: bool) -> String {
     let (face, style) = face(check.status);
     let summary = wrapped(&check.summary, INDENT);
     let mut text = format!("{style}{face}{style:#} {:<10} {}", check.id.name(), summary.trim_start());
-    if check.id == CheckId::Answer && check.status == Status::Warn {
+    if check.id == CheckId::Answer && check.status == Status::Warn && !failed {
         // It never fails, so no paragraph further down says why.
         check.details.iter().for_each(|detail| text.push_str(&wrapped(detail, INDENT)));
     }
