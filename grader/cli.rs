@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::compile::diagnostics::without_folders;
 use crate::compile::scratch::{clean_up_when_interrupted, scratch};
 use crate::doctor;
 use crate::exercise::Exercise;
@@ -237,8 +238,11 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
         drop(scratch()?);
         grade::grade(order, &Exercise::shipped()?, workshop)
     };
-    let graded = outbox::guarded(work)
-        .unwrap_or_else(|error| Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded)));
+    let graded = outbox::guarded(work).unwrap_or_else(|error| {
+        // Reports travel: no folder of this machine in them.
+        let reason = without_folders(&format!("{error:#}"));
+        Graded::without_source(Report::of_error(reason, ExitCode::Ungraded))
+    });
     deliver(&graded, target.as_ref())
 }
 
