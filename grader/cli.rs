@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::compile::diagnostics::without_folders;
 use crate::compile::scratch::{clean_up_when_interrupted, scratch};
 use crate::doctor;
 use crate::exercise::Exercise;
@@ -54,7 +55,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Check {
-    /// A folder with heat.cu, or a .cu file.
+    /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
     #[arg(default_value = ".")]
     path: PathBuf,
     /// Run the thousand timesteps at n = 2048, as `grade` does.
@@ -69,7 +70,7 @@ struct Check {
 
 #[derive(Debug, Args)]
 struct Grade {
-    /// A folder with heat.cu, or a .cu file.
+    /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
     path: PathBuf,
     /// Where the JSON report goes; `-` for standard output and nothing but it.
     #[arg(long, value_name = "FILE")]
@@ -237,8 +238,11 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
         drop(scratch()?);
         grade::grade(order, &Exercise::shipped()?, workshop)
     };
-    let graded = outbox::guarded(work)
-        .unwrap_or_else(|error| Graded::without_source(Report::of_error(format!("{error:#}"), ExitCode::Ungraded)));
+    let graded = outbox::guarded(work).unwrap_or_else(|error| {
+        // Reports travel: no folder of this machine in them.
+        let reason = without_folders(&format!("{error:#}"));
+        Graded::without_source(Report::of_error(reason, ExitCode::Ungraded))
+    });
     deliver(&graded, target.as_ref())
 }
 

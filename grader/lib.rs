@@ -31,3 +31,7 @@ pub mod grade;
 pub mod outbox;
 pub mod progress;
 pub mod selftest;
+
+#[cfg(test)]
+#[path = "tests/mutate.rs"]
+mod mutate;

@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
         let line = self.came_from.or_else(|| self.includer_of(&name));
         self.place = Some(Where::Other);
         if severity != Severity::Note {
-            self.say(severity, line, None, &elsewhere(severity, &name), tool);
+            self.say(severity, line, None, &elsewhere(severity, &name, line.is_some()), tool);
         }
     }
 
@@ -282,6 +282,7 @@ impl<'a> Reader<'a> {
                 let quoted = self.quoted(number);
                 if let Some(last) = self.said.last_mut() {
                     (last.line, last.source_line) = (number, quoted);
+                    last.message = last.message.replace(OF_FILE, OF_LINE);
                 }
             }
             (Some(Where::Own), None | Some(true)) if line.trim().starts_with("detected during") => {
@@ -327,10 +328,20 @@ fn severity(word: &str) -> Severity {
     }
 }
 
+/// How another file comes in, with a line of heat.cu to say it of and without.
+const OF_LINE: &str = "a file that this line includes or whose templates it uses";
+const OF_FILE: &str = "a file that heat.cu includes or names in a #line";
+
 /// All that may be said about a message in a file that is not the learner's.
-fn elsewhere(severity: Severity, name: &str) -> String {
+fn elsewhere(severity: Severity, name: &str, has_line: bool) -> String {
     let word = if severity == Severity::Error { "error" } else { "warning" };
-    format!("{word} in {name}, a file that this line includes or whose templates it uses")
+    // The compiler's own file, under a name that it draws.
+    if name.ends_with(".s") {
+        return format!(
+            "{word} of the assembler: inline assembly, or a name that the compiler or the grader defines too"
+        );
+    }
+    format!("{word} in {name}, {}", if has_line { OF_LINE } else { OF_FILE })
 }
 
 /// ptxas speaks of mangled names and hexadecimal bytes.

@@ -23,3 +23,7 @@ mod rewrite;
 pub mod scratch;
 pub mod thread_loops;
 pub mod toolkit;
+
+#[cfg(test)]
+#[path = "../tests/compile_fuzz.rs"]
+mod fuzz;

@@ -25,9 +25,10 @@ pub enum HostCode {
 pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
     let tokens: Vec<Token> = lex(preprocessed).tokens.into_iter().filter(|token| !token.directive).collect();
     let mut edits = Edits::default();
+    let closings: Vec<usize> = (0..tokens.len()).filter(|at| tokens[*at].is(">>>")).collect();
     for (position, token) in tokens.iter().enumerate() {
         if token.is("<<<") {
-            launch(&tokens, position, &mut edits);
+            launch(&tokens, position, &closings, &mut edits);
         } else if token.is(SHARED) {
             shared(&tokens, position, &mut edits);
         } else if token.is("__noinline__")
@@ -97,9 +98,9 @@ fn before(tokens: &[Token], position: usize) -> Option<&Token> {
 }
 
 /// `k<<<grid, block>>>(in, out, n, r)` becomes a plain call: it only has to compile.
-fn launch(tokens: &[Token], open: usize, edits: &mut Edits) {
-    if let Some(close) = tokens[open..].iter().position(|token| token.is(">>>")) {
-        edits.blank(tokens[open].span.start..tokens[open + close].span.end);
+fn launch(tokens: &[Token], open: usize, closings: &[usize], edits: &mut Edits) {
+    if let Some(&close) = closings.get(closings.partition_point(|close| *close < open)) {
+        edits.blank(tokens[open].span.start..tokens[close].span.end);
     }
 }
 

@@ -11,6 +11,10 @@ const ROUNDING: f64 = 0.005;
 /// How far GB/s times milliseconds may lie from the bytes of a launch.
 const CONSISTENT: f64 = 0.05;
 
+/// What is asked of somebody who cannot measure the time.
+const WITHOUT_GPU: &str =
+    "The time is what heat.cu prints on a machine with a GPU; without one, leave its row out: this check fails nobody.";
+
 /// What the learner handed in besides the kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
@@ -39,7 +43,8 @@ pub fn answer(given: Option<&Given>, reads: Option<&Reads>, n: u32) -> Check {
     let Some(given) = given.filter(|given| !given.rows.is_empty() || !given.ship.trim().is_empty()) else {
         let summary = "no rows and no sentence found";
         return Check::new(CheckId::Answer, Status::Warn, summary)
-            .with("Fill in `rows:` and `ship:` at the end of heat.cu, or in an answer.md beside it.");
+            .with("Fill in `rows:` and `ship:` at the end of heat.cu, or in an answer.md beside it.")
+            .with(WITHOUT_GPU);
     };
     let remarks = remarks(given, reads, n);
     let troubled = remarks.iter().any(|remark| remark.trouble);
@@ -72,7 +77,7 @@ fn remarks(given: &Given, reads: Option<&Reads>, n: u32) -> Vec<Remark> {
     }
     match given.rows.iter().find_map(|row| Some((row, row.ms?))) {
         Some((row, ms)) => remarks.push(timing_row(row, ms, n)),
-        None => remarks.push(remark(true, "There is no row with a time in ms.".to_owned())),
+        None => remarks.push(remark(true, format!("There is no row with a time in ms. {WITHOUT_GPU}"))),
     }
     if given.ship.trim().is_empty() {
         remarks.push(remark(true, "There is no sentence on when you would ship it.".to_owned()));

@@ -35,11 +35,11 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
         text.push_str(&wrapped(&format!("could not grade: {error}"), 0));
     }
     for check in &report.checks {
-        text.push_str(&check_line(check));
+        text.push_str(&check_line(check, report.verdict == Verdict::Fail));
     }
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
-        if let Some(cause) = cause_of(check, report) {
+        for cause in causes_of(check, report) {
             text.push_str(&explanation(cause, report, source));
         }
     }
@@ -70,7 +70,7 @@ fn heading(report: &Report) -> String {
     let Some(submission) = &report.submission else { return String::new() };
     let shown = if submission.path == "." { &submission.name } else { &submission.path };
     let mut parts = vec![escape::line(shown)];
-    parts.extend(report.engine.as_ref().map(|engine| format!("{engine} engine")));
+    parts.extend(engine(report).map(|engine| format!("{engine} engine")));
     parts.extend(report.scope.map(|scope| if scope == Scope::Quick { "quick".to_owned() } else { "full".to_owned() }));
     parts.extend(report.seed.map(|seed| format!("seed {seed}")));
     let mut text = format!("{}\n", parts.join(" · "));
@@ -81,6 +81,14 @@ fn heading(report: &Report) -> String {
         text.push_str(&wrapped(&format!("engine cpu, because {reason}"), 0));
     }
     text + "\n"
+}
+
+/// The engine that ran the kernel, or would have; nothing when the grade ended before that was settled.
+fn engine(report: &Report) -> Option<&str> {
+    let environment = &report.environment;
+    let settled = environment.engine_reason.is_some() || environment.host_compiler.is_some();
+    let chosen = if environment.gpu.is_some() { Some("cuda") } else { settled.then_some("cpu") };
+    report.engine.as_deref().or(chosen)
 }
 
 /// check50's faces, and the colour of each.
@@ -94,10 +102,15 @@ fn face(status: Status) -> (&'static str, Style) {
     }
 }
 
-fn check_line(check: &Check) -> String {
+fn check_line(check: &Check, failed: bool) -> String {
     let (face, style) = face(check.status);
     let summary = wrapped(&check.summary, INDENT);
-    format!("{style}{face}{style:#} {:<10} {}", check.id.name(), summary.trim_start())
+    let mut text = format!("{style}{face}{style:#} {:<10} {}", check.id.name(), summary.trim_start());
+    if check.id == CheckId::Answer && check.status == Status::Warn && !failed {
+        // It never fails, so no paragraph further down says why.
+        check.details.iter().for_each(|detail| text.push_str(&wrapped(detail, INDENT)));
+    }
+    text
 }
 
 fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
@@ -115,19 +128,21 @@ fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
     text
 }
 
-/// The check whose failure explains wrong values: a race first, because it leaves words unwritten as well.
-fn cause_of<'a>(failing: &Check, report: &'a Report) -> Option<&'a Check> {
-    if !matches!(failing.id, CheckId::Values | CheckId::Ring) {
-        return None;
-    }
-    let failed = |id: CheckId| report.checks.iter().find(|check| check.id == id && check.status == Status::Fail);
-    failed(CheckId::Race).or_else(|| failed(CheckId::Memory))
+/// The failed checks that may explain the failing one: a race first, because it leaves words unwritten as well.
+fn causes_of<'a>(failing: &Check, report: &'a Report) -> Vec<&'a Check> {
+    let causes: &[CheckId] = match failing.id {
+        CheckId::Values | CheckId::Ring => &[CheckId::Race, CheckId::Memory],
+        CheckId::Memory => &[CheckId::Race],
+        _ => &[],
+    };
+    let failed = |id: &CheckId| report.checks.iter().find(|check| check.id == *id && check.status == Status::Fail);
+    causes.iter().filter_map(failed).collect()
 }
 
 /// What a check asks of the kernel, in the lesson's words.
 fn asked(id: CheckId) -> &'static str {
     match id {
-        CheckId::Source => "a folder with a readable heat.cu, or a .cu file",
+        CheckId::Source => "a folder with a readable heat.cu, an archive of one, or a .cu file",
         CheckId::Compile => "heat.cu must compile with nvcc",
         CheckId::Kernel => "one kernel of your own that takes (const float*, float*, int, float)",
         CheckId::Launch => "a launch that the grader can work out and the hardware can take",

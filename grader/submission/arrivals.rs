@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use super::arithmetic::literal;
 use super::interpreter::Interpreter;
+use super::lexer::lex;
+use super::parser::{Parser, Text};
 use super::program::{Function, Program};
 use super::reach::{Reached, follow};
 use super::signature;
@@ -83,10 +85,19 @@ pub fn completed(program: &Program, function: &Function, mut written: Vec<String
     let mut interpreter = Interpreter::new(program);
     for (place, parameter) in parameters.iter().enumerate() {
         if written.len() <= place {
-            let default = parameter.default_at.clone().map(|at| program.text.spelling(at));
+            let kind = parameter.default_kind.as_ref().map(|kind| interpreter.resolved(kind));
+            let kind = kind.map(|kind| interpreter.spelt_type(&kind));
+            let default = kind.or_else(|| parameter.default_at.clone().map(|at| program.text.spelling(at)));
             let value = parameter.default.as_ref().and_then(|value| interpreter.evaluate(value).as_integer());
             let deduced = || parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
-            written.push(value.map(|value| value.to_string()).or(default).or_else(deduced)?);
+            let given = value.map(|value| value.to_string());
+            // What can be deduced is, whatever the default.
+            written.push(deduced().filter(|_| parameter.is_type).or(given).or(default)?);
+        }
+        if let (true, Some(name), Some(frame)) = (parameter.is_type, &parameter.name, interpreter.frame()) {
+            frame
+                .types
+                .extend(written.get(place).and_then(|text| type_of(program, text)).map(|kind| (name.clone(), kind)));
         }
         let value = written.get(place).and_then(|text| literal(text));
         if let (Some(name), Some(value)) = (&parameter.name, value) {
@@ -94,6 +105,12 @@ pub fn completed(program: &Program, function: &Function, mut written: Vec<String
         }
     }
     Some(written)
+}
+
+/// A type as a template argument spells it.
+fn type_of(program: &Program, spelt: &str) -> Option<Type> {
+    let text = Text::with_split_angles(lex(spelt).tokens);
+    Parser::new(&text, &program.names, 0, text.tokens.len()).type_name()
 }
 
 /// Grid and block of a launch as written.

@@ -337,6 +337,47 @@ mod tests {
     }
 
     #[test]
+    fn defaults_count_whichever_declaration_gives_them() {
+        let (tail, end) = ("(const float* in, float* out, int n, float r)", "__global__ void k");
+        let of = |declared: &str, defined: &str, launch: &str| {
+            let main = format!("int main() {{ {launch}<<<g, b>>>(x, y, n, r); }}");
+            let (declared, defined) = (format!("{declared} {end}{tail};"), format!("{defined} {end}{tail} {{}}"));
+            let before = "struct Cfg { using real = float; static constexpr int tx = 16; };";
+            let orders = [format!("{before}{declared}{main}{defined}"), format!("{before}{declared}{defined}{main}")];
+            let found = orders.map(|text| find(&text).map(|kernel| kernel.call).map_err(|fault| fault.to_string()));
+            assert_eq!(found[0], found[1], "{declared}");
+            found[0].clone().unwrap_or_else(|fault| panic!("{declared} {defined} {launch}: {fault}"))
+        };
+        let plain = "template <int TX, int TY>";
+        assert_eq!(of("template <int TX = 32, int TY = 8>", plain, "k"), "k<32, 8>");
+        assert_eq!(of("template <int TX = 32, int TY = 8>", plain, "k<>"), "k<32, 8>");
+        assert_eq!(of("template <int TX = 32, int TY = 8>", plain, "k<64>"), "k<64, 8>");
+        assert_eq!(of("template <int = 32, int = 8>", plain, "k<64>"), "k<64, 8>");
+        assert_eq!(of("template <int A, int B = A / 4>", plain, "k<64>"), "k<64, 16>");
+        assert_eq!(of("template <int TY, int TX = TY / 4>", plain, "k<64>"), "k<64, 16>");
+        assert_eq!(of("template <int A, int B = 8>", "template <int TX = 32, int TY>", "k"), "k<32, 8>");
+        assert_eq!(of("template <class P = Cfg, int X = P::tx>", "template <class Q, int X>", "k"), "k<Cfg, 16>");
+        assert_eq!(
+            of("template <class T = Cfg::real, class U = T>", "template <class T, class U>", "k"),
+            "k<float, float>"
+        );
+    }
+
+    #[test]
+    fn defaults_of_another_template_of_the_name_do_not_count() {
+        let text = "template <class T = int> __global__ void k(T* x);\n\
+            template <class T> __global__ void k(const float*, float*, int, float) {}\n";
+        assert!(matches!(find(text), Err(KernelFault::NoInstance { .. })));
+    }
+
+    #[test]
+    fn what_the_parameters_deduce_beats_a_default() {
+        let text = "template <class T = double, int W = 32> __global__ void k(const T*, T*, int, T);\n\
+            template <class T, int W> __global__ void k(const T* in, T* out, int n, T r) {}\n";
+        assert_eq!(find(text).map(|kernel| kernel.call).as_deref(), Ok("k<float, 32>"));
+    }
+
+    #[test]
     fn a_declaration_alone_is_no_kernel_and_one_before_main_does_not_matter() {
         let declared = "__global__ void k(const float*, float*, int, float);\n";
         assert!(matches!(find(declared), Err(KernelFault::NoneFits { .. })));

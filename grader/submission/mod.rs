@@ -1,6 +1,7 @@
 //! What was handed in, read as text only: the file, its kernel, its launch, its answer. Runs nothing.
 
 pub mod answer;
+pub mod archive;
 mod arithmetic;
 mod arrivals;
 mod calls;
@@ -9,6 +10,7 @@ pub mod conditions;
 mod constructors;
 pub mod constructs;
 mod containers;
+mod defaults;
 pub mod directive;
 mod effects;
 pub mod evaluate;
@@ -51,6 +53,8 @@ pub mod types;
 pub mod value;
 mod walk;
 
+#[cfg(test)]
+mod archive_tests;
 #[cfg(test)]
 mod fixture_tests;
 #[cfg(test)]

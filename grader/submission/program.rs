@@ -117,6 +117,7 @@ impl Program {
         let constants = constants(&preprocessed.constants, &names);
         let mut program = Self { text: Text::default(), names, constants, comments, ..Self::default() };
         super::scan::scan(&text, &mut program);
+        super::defaults::share(&text, &mut program);
         program.text = text;
         program
     }

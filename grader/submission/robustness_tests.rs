@@ -4,7 +4,12 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
+use super::archive::{self, Content, Kind, Limits};
+use super::archive_tests::{gz_of, tar_of, zip_of};
+use super::directive;
+use super::lexer::lex;
 use super::{Submission, constructs, find_answer, find_kernel, find_launch, parse};
+use crate::mutate::{fixtures, mutated};
 
 fn take_all(text: &str) {
     let submission = Submission { answer_md: Some(text.to_owned()), ..Submission::from_text("hostile", text) };
@@ -35,6 +40,8 @@ fn hostile_texts_end_soon_and_without_a_panic() {
     let many = |piece: &str, times: usize| piece.repeat(times);
     let texts = [
         ("open brackets", many("(", 100_000)),
+        ("open square brackets", around("float t[3; float u[float u[4]; int v[2][")),
+        ("a member's open square bracket", format!("struct S {{ int a[3; }}; int b[4; {KERNEL}")),
         ("nested brackets", around(&format!("x = {}1{}", many("(", 100_000), many(")", 100_000)))),
         ("nested braces", around(&format!("{}{}", many("{", 100_000), many("}", 100_000)))),
         ("open braces", format!("{KERNEL}{}", many("{", 200_000))),
@@ -246,5 +253,78 @@ proptest! {
     fn any_mix_of_pieces_is_taken(text in pieces()) {
         take_all(&text);
         take_all(&format!("{KERNEL}int main() {{ {text}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_fixtures_are_taken(text in mutated(fixtures())) {
+        let began = Instant::now();
+        take_all(&text);
+        prop_assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    }
+}
+
+/// Directives and answers as people write them.
+const DIRECTIVES: &str = "// grader: kernel=ns::twoStep<32, 8> block=32x8 tile=28x4 shared=4096\n/* grader: block=256 */\n\
+    // grader:tile=32 x 8,shared=0x10 block = 1024x1x1\n__global__ void twoStep(const float*, float*, int, float) {}\n";
+const ANSWERS: [&str; 3] = [
+    "rows:\n| kernel | time (ms) | GB/s | ratio |\n|---|---|---|---|\n| `twoStep` | 0.205 ms | 163.6 | 0.72x |\n\
+        | reads per cell-step | 0.843 | | |\n\n## Ship:\nWhen memory\nbandwidth is short.\n",
+    "two new rows: twoStep 0.84283 words, 1,024.5 µs\nwhen to ship: never é.\n",
+    "int a;\n// rows:\n//   - heatTwoStep reads 0.84283 words\n/* rows: 1e9 ms .5x 1.2.3,4\nship: <one sentence>\n*/\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_directives_are_taken(text in mutated(vec![DIRECTIVES.to_owned()])) {
+        let _ = directive::read(&lex(&text).comments);
+        take_all(&text);
+    }
+
+    #[test]
+    fn damaged_answers_are_taken_and_cut_to_size(text in mutated(ANSWERS.map(str::to_owned).to_vec())) {
+        let submissions = [
+            Submission { answer_md: Some(text.clone()), ..Submission::from_text("answer", "int a;") },
+            Submission::from_text("comment", &text),
+        ];
+        for answer in submissions.iter().filter_map(find_answer) {
+            prop_assert!(answer.rows.len() <= 16);
+            prop_assert!(answer.rows.iter().all(|row| row.numbers.iter().all(|number| number.is_finite())));
+            prop_assert!(answer.ship.is_none_or(|ship| ship.chars().count() <= 501));
+        }
+    }
+
+    #[test]
+    fn damaged_archives_are_taken(
+        kind in 0..3u8,
+        edits in prop::collection::vec((0.0..1.0f64, any::<u8>(), 0..40usize), 0..6),
+        cut in prop::option::of(0.0..1.0f64),
+    ) {
+        let entries: [(&str, &[u8]); 4] =
+            [("hw/", b""), ("hw/heat.cu", &[b'x'; 300]), ("hw/answer.md", b"rows: 1"), ("inner.zip", b"PK\x03\x04")];
+        let (mut bytes, kind) = match kind {
+            0 => (zip_of(&entries), Kind::Zip),
+            1 => (tar_of(&entries), Kind::Tar),
+            _ => (gz_of(&tar_of(&entries)), Kind::TarGz),
+        };
+        for (place, byte, length) in edits {
+            let at = (place * bytes.len() as f64) as usize;
+            match length {
+                0..20 => bytes[at] = byte,
+                20..30 => drop(bytes.drain(at..(at + length).min(bytes.len()))),
+                _ => drop(bytes.splice(at..at, vec![byte; length])),
+            }
+        }
+        bytes.truncate((cut.unwrap_or(1.0) * bytes.len() as f64) as usize);
+        let files = archive::files(&bytes, kind, Limits::default(), &|_| Some(1 << 10));
+        for file in files.into_iter().flatten() {
+            prop_assert!(!file.path.split('/').any(|part| matches!(part, "" | "." | "..")));
+            prop_assert!(!matches!(file.content, Content::Whole(bytes) if bytes.len() > 1 << 10));
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::defaults::take_missing;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parser, Text};
-use super::program::{Program, TemplateParameter, Variable};
+use super::program::{Program, Struct, TemplateParameter, Variable};
 use super::tree::{Declarator, Initial, Name};
 use super::types::{Base, INT, Type};
 
@@ -59,6 +60,7 @@ impl Scanner<'_, '_> {
             "typedef" => self.typedef(),
             "enum" => self.enumeration(),
             "struct" | "class" | "union" if self.defines_struct() => self.structure(),
+            "struct" | "class" if self.template.is_some() && self.declares_struct() => self.declared_structure(),
             "public" | "private" | "protected" if self.parser.next_is(":") => self.parser.at += 2,
             "static" | "const" | "constexpr" | "inline" if self.next_defines_struct() => self.parser.at += 1,
             "static_assert" | "asm" | "friend" => self.skip_declaration(),
@@ -248,6 +250,27 @@ impl Scanner<'_, '_> {
         defines
     }
 
+    /// `struct Tile;`
+    fn declares_struct(&self) -> bool {
+        self.parser.ahead(1).is_some_and(Token::is_identifier)
+            && self.parser.ahead(2).is_some_and(|token| token.is(";"))
+    }
+
+    /// A template's declaration may have the only defaults of its list.
+    fn declared_structure(&mut self) {
+        self.parser.at += 1;
+        let (name, list) = (self.parser.identifier(), self.template.take());
+        if let (Some(name), Some(list)) = (name, list.filter(|list| !list.is_empty())) {
+            let path = format!("{}{name}", self.scope_path()).into();
+            let known = self.program.structs.entry(name).or_insert_with(|| Struct { path, ..Struct::default() });
+            match &mut known.template {
+                Some(own) => take_missing(own, &list, self.parser.text, &self.program.names),
+                None => known.template = Some(list),
+            }
+        }
+        self.skip_declaration();
+    }
+
     fn structure(&mut self) {
         let union = self.parser.is("union");
         self.parser.at += 1;
@@ -259,9 +282,12 @@ impl Scanner<'_, '_> {
         while self.parser.at < self.parser.end && !self.parser.is("{") {
             self.parser.at += 1;
         }
-        let template = self.template.take().filter(|list| !list.is_empty());
+        let mut template = self.template.take().filter(|list| !list.is_empty());
         let path = format!("{}{name}", self.scope_path()).into();
         let known = self.program.structs.entry(name.clone()).or_default();
+        if let (Some(own), Some(declared)) = (&mut template, &known.template) {
+            take_missing(own, declared, self.parser.text, &self.program.names);
+        }
         (known.path, known.template, known.bases, known.union) = (path, template, bases, union);
         self.enter(name, true);
     }

@@ -1,4 +1,4 @@
-//! Reading what was handed in: a folder with heat.cu (and perhaps answer.md), or a bare .cu file.
+//! Reading what was handed in: a folder with heat.cu (and perhaps answer.md), an archive of one, or a bare .cu file.
 //!
 //! Three ways to fail, told apart because they end differently: the command was typed wrong ([`UsageError`], exit
 //! code 2), the submission is at fault ([`SourceFault`], it fails at the check `source`), the machine is
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use super::archive::{self, ARCHIVE_CAP, ArchiveFault, Content, Kind, Limits, last_part};
+
 /// Most bytes that heat.cu may have.
 pub const SOURCE_CAP: u64 = 1 << 20;
 /// Most bytes that answer.md may have.
@@ -22,13 +24,13 @@ pub const ANSWER_CAP: u64 = 64 << 10;
 pub struct Submission {
     /// The path as given.
     pub path: PathBuf,
-    /// The folder's name, or the file's without `.cu`.
+    /// The folder's name, or the file's without `.cu` or an archive's ending.
     pub name: String,
     /// heat.cu without a byte order mark and with LF line ends; bytes that are not UTF-8 became U+FFFD.
     pub text: String,
-    /// SHA-256 of heat.cu's bytes as they lie on disk, in hexadecimal.
+    /// SHA-256 of heat.cu's bytes as they were handed in, in hexadecimal.
     pub sha256: String,
-    /// answer.md beside heat.cu, when a folder was handed in and the file could be read.
+    /// answer.md beside heat.cu, when a folder or archive was handed in and the file could be read.
     pub answer_md: Option<String>,
     /// Why an answer.md that is there was not read.
     pub answer_note: Option<String>,
@@ -57,12 +59,15 @@ pub enum ReadError {
     Machine { path: PathBuf, error: io::Error },
 }
 
+/// What may be given, in the words of every message.
+const WANTED: &str = "a folder with heat.cu in it, a .zip, .tar or .tar.gz of one, or a .cu file";
+
 /// The command named something that cannot be a submission.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UsageError {
-    #[error("{} does not exist; give a folder with heat.cu in it, or a .cu file", path.display())]
+    #[error("{} does not exist; give {WANTED}", path.display())]
     NotFound { path: PathBuf },
-    #[error("{} is neither a folder nor a .cu file; give a folder with heat.cu in it, or a .cu file", path.display())]
+    #[error("{} is none of what can be graded; give {WANTED}", path.display())]
     NotASubmission { path: PathBuf },
     #[error("no permission to look at {}; change its permissions or run as another user", path.display())]
     Denied { path: PathBuf },
@@ -71,20 +76,36 @@ pub enum UsageError {
 /// A submission that fails at the check `source`.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SourceFault {
-    #[error("the folder has no heat.cu{}; name the program heat.cu and hand it in again", also(others))]
+    #[error("the folder has no heat.cu{}; name the program heat.cu", also(others))]
     Missing {
         /// Other .cu files that lie there, at most three.
         others: Vec<String>,
     },
-    #[error("{file} is {what}; hand in the program itself as a regular file")]
+    #[error("{file} has no heat.cu{}; name the program heat.cu", also(others))]
+    NotPacked {
+        /// The archive.
+        file: String,
+        /// Other .cu files in it, at most three.
+        others: Vec<String>,
+    },
+    #[error("{file} has several programs: {}; leave one heat.cu", found.join(", "))]
+    Several {
+        /// The archive.
+        file: String,
+        /// Where they lie in it, at most four.
+        found: Vec<String>,
+    },
+    #[error("{file} {fault}")]
+    Archive { file: String, fault: ArchiveFault },
+    #[error("{file} is {what}; it must be the program itself, a regular file")]
     NotRegular { file: String, what: &'static str },
-    #[error("{file} is empty; hand in the lesson's heat.cu with your kernel added")]
+    #[error("{file} is empty; take the lesson's heat.cu and add your kernel")]
     Empty { file: String },
-    #[error("{file} is not text (byte {offset} is NUL); hand in the source, saved as UTF-8")]
+    #[error("{file} is not text (byte {offset} is NUL); it must be source, saved as UTF-8")]
     Binary { file: String, offset: usize },
-    #[error("{file} is larger than {cap} bytes; hand in the source alone, without data in it")]
+    #[error("{file} is larger than {cap} bytes; it must be the source alone, without data in it")]
     TooLarge { file: String, cap: u64 },
-    #[error("{file} cannot be read (permission denied); make it readable and hand it in again")]
+    #[error("{file} cannot be read (permission denied); make it readable")]
     Unreadable { file: String },
 }
 
@@ -95,13 +116,17 @@ fn also(others: &[String]) -> String {
 /// Reads the submission at `path`.
 pub fn read(path: &Path) -> Result<Submission, ReadError> {
     let metadata = fs::metadata(path).map_err(|error| looked_at(path, error))?;
-    if metadata.is_dir() { read_folder(path) } else { read_bare(path) }
+    match archive::packed(path) {
+        _ if metadata.is_dir() => read_folder(path),
+        Some((kind, name)) => read_archive(path, kind, name),
+        None => read_bare(path),
+    }
 }
 
 fn looked_at(path: &Path, error: io::Error) -> ReadError {
-    let dangling = fs::symlink_metadata(path).is_ok_and(|link| link.is_symlink());
+    let link = fs::symlink_metadata(path).is_ok_and(|link| link.is_symlink());
     match error.kind() {
-        io::ErrorKind::NotFound if dangling && has_cu_extension(path) => {
+        _ if link && (has_cu_extension(path) || archive::packed(path).is_some()) => {
             SourceFault::NotRegular { file: shown(path), what: "a link" }.into()
         }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput => {
@@ -122,6 +147,47 @@ fn read_folder(folder: &Path) -> Result<Submission, ReadError> {
         Ok(answer) => (answer, None),
         Err(error) => (None, Some(error.to_string())),
     };
+    Ok(submission)
+}
+
+/// A submission out of an archive: heat.cu at its root or in a folder, and the answer.md beside it.
+fn read_archive(path: &Path, kind: Kind, name: String) -> Result<Submission, ReadError> {
+    let bytes = read_bytes(path, ARCHIVE_CAP)?.ok_or_else(|| UsageError::NotFound { path: path.to_owned() })?;
+    let file = shown(path);
+    let wanted = |inside: &str| match last_part(inside) {
+        "heat.cu" => Some(SOURCE_CAP),
+        "answer.md" => Some(ANSWER_CAP),
+        _ => None,
+    };
+    let packed = archive::files(&bytes, kind, Limits::default(), &wanted)
+        .map_err(|fault| SourceFault::Archive { file: file.clone(), fault })?;
+    let mut programs: Vec<_> = packed.iter().filter(|packed| last_part(&packed.path) == "heat.cu").collect();
+    programs.sort_by(|one, other| one.path.cmp(&other.path));
+    let program = match programs.as_slice() {
+        [program] => program,
+        [] => {
+            let others = packed.iter().map(|packed| &*packed.path).filter(|inside| has_cu_extension(Path::new(inside)));
+            return Err(SourceFault::NotPacked { file, others: first_names(others, 3) }.into());
+        }
+        several => {
+            let found = first_names(several.iter().map(|program| &*program.path), 4);
+            return Err(SourceFault::Several { file, found }.into());
+        }
+    };
+    let text = |name: &str, content: &Content| match content {
+        Content::Whole(bytes) => text_only(name, bytes.clone()),
+        Content::TooLarge(cap) => Err(SourceFault::TooLarge { file: name.to_owned(), cap: *cap }),
+        Content::Unread => Ok(Vec::new()),
+    };
+    let name = if name.is_empty() { "submission".to_owned() } else { name };
+    let mut submission = from_bytes(path, name, &text("heat.cu", &program.content)?)?;
+    let beside = format!("{}answer.md", program.path.strip_suffix("heat.cu").unwrap_or_default());
+    if let Some(answer) = packed.iter().find(|packed| packed.path == beside) {
+        match text("answer.md", &answer.content) {
+            Ok(bytes) => submission.answer_md = Some(normalised(&bytes)),
+            Err(fault) => submission.answer_note = Some(fault.to_string()),
+        }
+    }
     Ok(submission)
 }
 
@@ -149,6 +215,19 @@ fn read_answer(path: &Path) -> Result<Option<String>, ReadError> {
 
 /// The bytes of a regular text file of at most `cap` bytes; nothing when there is no such file.
 fn read_capped(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, ReadError> {
+    let bytes = read_bytes(path, cap)?;
+    Ok(bytes.map(|bytes| text_only(&shown(path), bytes)).transpose()?)
+}
+
+fn text_only(file: &str, bytes: Vec<u8>) -> Result<Vec<u8>, SourceFault> {
+    match bytes.iter().position(|&byte| byte == 0) {
+        Some(offset) => Err(SourceFault::Binary { file: file.to_owned(), offset }),
+        None => Ok(bytes),
+    }
+}
+
+/// The bytes of a regular file of at most `cap` bytes; nothing when there is no such file.
+fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, ReadError> {
     let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -167,10 +246,7 @@ fn read_capped(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, ReadError> {
     if bytes.len() as u64 > cap {
         return Err(SourceFault::TooLarge { file: shown(path), cap }.into());
     }
-    match bytes.iter().position(|&byte| byte == 0) {
-        Some(offset) => Err(SourceFault::Binary { file: shown(path), offset }.into()),
-        None => Ok(Some(bytes)),
-    }
+    Ok(Some(bytes))
 }
 
 /// Opens without following a link and without waiting for the other end of a pipe.
@@ -202,15 +278,16 @@ fn kind_of(kind: fs::FileType) -> &'static str {
 
 fn other_sources(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .take(1000)
-        .map(|entry| entry.path())
-        .filter(|path| has_cu_extension(path))
-        .map(|path| shown(&path))
-        .collect();
+    let paths = entries.flatten().take(1000).map(|entry| entry.path()).filter(|path| has_cu_extension(path));
+    let names: Vec<String> = paths.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into()).collect();
+    first_names(names.iter().map(String::as_str), 3)
+}
+
+/// The first few names as messages show them.
+fn first_names<'n>(names: impl Iterator<Item = &'n str>, most: usize) -> Vec<String> {
+    let mut names: Vec<String> = names.map(shown_name).collect();
     names.sort();
-    names.truncate(3);
+    names.truncate(most);
     names
 }
 
@@ -218,9 +295,13 @@ fn has_cu_extension(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cu"))
 }
 
-/// A file's name as messages show it: control characters escaped, at most 80 characters.
+/// A file's name as messages show it.
 fn shown(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    shown_name(&path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// A name as messages show it: control characters as `?`, at most 80 characters.
+pub fn shown_name(name: &str) -> String {
     name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
@@ -242,100 +323,5 @@ fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    fn folder_with(files: &[(&str, &[u8])]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (name, bytes) in files {
-            fs::write(folder.path().join(name), bytes).expect("a file");
-        }
-        folder
-    }
-
-    fn fault(path: &Path) -> SourceFault {
-        match read(path) {
-            Err(ReadError::Source(fault)) => fault,
-            other => panic!("expected a source fault, got {other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_folder_gives_its_text_name_hash_and_answer() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let folder = parent.path().join("Zoë \"the\" first's");
-        fs::create_dir(&folder).expect("a folder");
-        fs::write(folder.join("heat.cu"), b"\xEF\xBB\xBFint a;\r\nint b;\r\n").expect("a file");
-        fs::write(folder.join("answer.md"), "rows: 1").expect("a file");
-        let submission = read(&folder).expect("a submission");
-        assert_eq!(submission.text, "int a;\nint b;\n");
-        assert_eq!(submission.name, "Zoë \"the\" first's");
-        assert_eq!(submission.sha256.len(), 64);
-        assert_eq!(submission.answer_md.as_deref(), Some("rows: 1"));
-    }
-
-    #[test]
-    fn a_bare_file_leaves_the_answer_beside_it_alone() {
-        let folder = folder_with(&[("mine.cu", b"int a; // \xE9"), ("answer.md", b"rows: 1")]);
-        let submission = read(&folder.path().join("mine.cu")).expect("a submission");
-        assert_eq!((submission.name.as_str(), submission.answer_md), ("mine", None));
-        assert!(submission.text.ends_with('\u{FFFD}'));
-    }
-
-    #[test]
-    fn what_was_typed_wrong_is_a_usage_error() {
-        let folder = folder_with(&[("notes.txt", b"x")]);
-        for path in ["nothing", "notes.txt", "nothing.cu"] {
-            let result = read(&folder.path().join(path));
-            assert!(matches!(result, Err(ReadError::Usage(_))), "{path}: {result:?}");
-        }
-    }
-
-    #[test]
-    fn files_that_are_no_source_fail_at_source() {
-        let large = vec![b' '; SOURCE_CAP as usize + 1];
-        let cases: [(&[u8], &str); 4] =
-            [(b"", "empty"), (b" \n\t", "empty"), (b"int\0a", "byte 3 is NUL"), (&large, "larger than")];
-        for (bytes, expected) in cases {
-            let folder = folder_with(&[("heat.cu", bytes)]);
-            assert!(fault(folder.path()).to_string().contains(expected), "{expected}");
-        }
-        let folder = folder_with(&[("main.cu", b"int a;")]);
-        assert!(fault(folder.path()).to_string().contains("it has main.cu"));
-    }
-
-    #[test]
-    fn links_pipes_and_folders_are_refused_without_waiting() {
-        let folder = folder_with(&[("real.cu", b"int a;")]);
-        let heat = folder.path().join("heat.cu");
-        symlink(folder.path().join("real.cu"), &heat).expect("a link");
-        assert!(fault(folder.path()).to_string().contains("a link"));
-        fs::remove_file(&heat).expect("removed");
-        fs::create_dir(&heat).expect("a folder");
-        assert!(fault(folder.path()).to_string().contains("a folder"));
-        fs::remove_dir(&heat).expect("removed");
-        let made = std::process::Command::new("mkfifo").arg(&heat).status();
-        if made.is_ok_and(|status| status.success()) {
-            assert!(fault(folder.path()).to_string().contains("a pipe"));
-        }
-    }
-
-    #[test]
-    fn an_unreadable_file_is_the_submissions_fault() {
-        let folder = folder_with(&[("heat.cu", b"int a;")]);
-        let heat = folder.path().join("heat.cu");
-        fs::set_permissions(&heat, fs::Permissions::from_mode(0o0)).expect("permissions");
-        if File::open(&heat).is_err() {
-            assert!(matches!(fault(folder.path()), SourceFault::Unreadable { .. }));
-        }
-    }
-
-    #[test]
-    fn a_bad_answer_is_noted_and_left_out() {
-        let folder = folder_with(&[("heat.cu", b"int a;"), ("answer.md", b"\0")]);
-        let submission = read(folder.path()).expect("a submission");
-        assert_eq!(submission.answer_md, None);
-        assert!(submission.answer_note.is_some_and(|note| note.contains("answer.md")));
-    }
-}
+#[path = "source_tests.rs"]
+mod tests;

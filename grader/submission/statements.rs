@@ -337,7 +337,12 @@ impl Parser<'_> {
         };
         let mut dimensions = Vec::new();
         while self.is("[") {
+            let open = self.at;
             dimensions.push(self.between(Self::expression));
+            // A bracket that nothing closes.
+            if self.at <= open {
+                return None;
+            }
         }
         self.skip_attributes();
         let initial = if self.take("=") {

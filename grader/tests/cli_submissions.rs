@@ -117,3 +117,31 @@ fn nothing_is_left_in_the_temporary_folder() {
     assert_eq!(code, 1, "{text}");
     assert_eq!(fs::read_dir(scratch.path()).expect("the folder").count(), 0);
 }
+
+#[test]
+fn an_archive_is_graded_like_its_folder_and_a_bad_one_fails_at_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("hw \u{1b}[31m.tar");
+    let mut tar = tar::Builder::new(fs::File::create(&archive).expect("a tar"));
+    tar.append_dir_all("hw", fixture("wrong/one_step_only")).expect("a folder");
+    tar.finish().expect("a tar");
+    let report = |path: &Path, code: i32| -> Value {
+        let output = check(path).args(["--report", "-"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(code));
+        assert!(!output.stdout.contains(&0x1b) && !String::from_utf8_lossy(&output.stderr).contains("\u{1b}[31m."));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let (packed, plain) = (report(&archive, 1), report(&fixture("wrong/one_step_only"), 1));
+    for same in ["failing_check", "first_mismatch", "checks"] {
+        assert_eq!(packed[same], plain[same]);
+    }
+    assert_eq!(packed["submission"]["sha256"], plain["submission"]["sha256"]);
+    let cut = folder.path().join("cut.zip");
+    fs::write(&cut, b"PK\x03\x04").expect("a file");
+    let report = report(&cut, 1);
+    assert_eq!((&report["failing_check"], &report["verdict"]), (&"source".into(), &"fail".into()));
+    assert!(
+        report["checks"][0]["summary"].as_str().is_some_and(|said| said.contains("cut.zip is damaged")),
+        "{report}"
+    );
+}
