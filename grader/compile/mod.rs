@@ -12,7 +12,6 @@ pub mod gpu;
 pub mod host;
 mod host_only;
 mod kernels;
-pub mod landlock;
 mod naming;
 pub mod nvcc;
 mod output;
