@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::compile::diagnostics::without_folders;
 use crate::compile::scratch::{clean_up_when_interrupted, scratch};
+use crate::confine;
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -47,10 +48,10 @@ enum Command {
     Schema,
     /// Run kernels for another heat-grader process.
     #[command(hide = true)]
-    Worker,
+    Worker(Walls),
     /// Run kernels on the GPU for another heat-grader process.
     #[command(hide = true)]
-    CudaWorker,
+    CudaWorker(Walls),
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +101,29 @@ struct Common {
     /// limits of sm_75, the lesson's.
     #[arg(long, value_name = "sm_NN", value_parser = arch)]
     arch: Option<u32>,
+    #[command(flatten)]
+    walls: Walls,
+}
+
+/// Which walls stand around compilers and kernels.
+#[derive(Clone, Copy, Debug, Args)]
+struct Walls {
+    /// A container around the grader is the wall: go on where it forbids Landlock or seccomp. What works inside is used.
+    #[arg(long)]
+    outer_sandbox: bool,
+    /// No Landlock and no seccomp: compilers and kernels get all of this user's rights. The report says so.
+    #[arg(long, conflicts_with = "outer_sandbox")]
+    no_sandbox: bool,
+}
+
+impl From<Walls> for confine::Choice {
+    fn from(walls: Walls) -> Self {
+        match walls {
+            Walls { no_sandbox: true, .. } => Self::Nothing,
+            Walls { outer_sandbox: true, .. } => Self::Outer,
+            Walls { .. } => Self::All,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -130,7 +154,7 @@ struct Selftest {
     /// Fixtures graded at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// The folder with right/ and wrong/.
+    /// The folder with right/, wrong/ and hostile/.
     #[arg(long, value_name = "DIR")]
     fixtures: Option<PathBuf>,
     /// What runs the kernels.
@@ -139,6 +163,18 @@ struct Selftest {
     /// Never fetch a compiler.
     #[arg(long)]
     offline: bool,
+}
+
+impl Command {
+    /// The walls that its command line asks for.
+    fn walls(&self) -> Walls {
+        match self {
+            Self::Check(check) => check.common.walls,
+            Self::Grade(grade) => grade.common.walls,
+            Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
+            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema => Walls { outer_sandbox: false, no_sandbox: false },
+        }
+    }
 }
 
 /// A whole number that JSON can hold.
@@ -170,7 +206,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> ExitCode {
-    if !matches!(command, Command::Worker | Command::CudaWorker) {
+    confine::choose(command.walls().into());
+    if !matches!(command, Command::Worker(_) | Command::CudaWorker(_)) {
         clean_up_when_interrupted();
     }
     match command {
@@ -203,8 +240,8 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&json::schema()?);
             Ok(ExitCode::Passed)
         }),
-        Command::Worker => worker(crate::execute::cpu::worker::main),
-        Command::CudaWorker => worker(crate::execute::cuda::worker::main),
+        Command::Worker(_) => worker(crate::execute::cpu::worker::main),
+        Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
     }
 }
 
@@ -234,6 +271,10 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
         return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
     }
     let work = || {
+        // Strangers' work is graded behind walls or not at all.
+        if let Some(reason) = confine::refusal().filter(|_| order.needs_nvcc) {
+            anyhow::bail!("{reason}");
+        }
         // Without a place to work in, one sentence is better than a report of what that spoils.
         drop(scratch()?);
         grade::grade(order, &Exercise::shipped()?, workshop)

@@ -5,19 +5,17 @@
 mod driver;
 mod gpu;
 
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anstyle::{AnsiColor, Style};
 
 use crate::compile::diagnostics::plain;
 use crate::compile::fetch::{Cache, free_bytes};
-use crate::compile::landlock;
 use crate::compile::nvcc::{LESSON_ARCH, prove};
 use crate::compile::process::{Tool, find_program};
 use crate::compile::scratch::scratch;
 use crate::compile::toolkit::{Lookup, Origin, Toolkit, find_host_compiler, find_toolkit};
+use crate::confine::{self, landlock, seccomp, tree};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -37,7 +35,7 @@ pub enum Subject {
     Sanitizer,
     Landlock,
     Seccomp,
-    UserNamespaces,
+    ProcessTrees,
     Cache,
     Machine,
 }
@@ -75,7 +73,7 @@ impl Subject {
             Self::Sanitizer => "sanitizer",
             Self::Landlock => "landlock",
             Self::Seccomp => "seccomp",
-            Self::UserNamespaces => "user namespaces",
+            Self::ProcessTrees => "process trees",
             Self::Cache => "cache folder",
             Self::Machine => "machine",
         }
@@ -86,7 +84,7 @@ impl Subject {
 pub fn examine(offline: bool) -> Vec<Finding> {
     let pip = pip();
     let mut findings = vec![nvcc(offline, pip.state), pip, host_compiler(), gpu::gpu(), gpu::sanitizer()];
-    findings.extend([landlock(), seccomp(), user_namespaces(), cache(), machine()]);
+    findings.extend([landlock_offer(), seccomp_offer(), process_trees(), cache(), machine()]);
     findings
 }
 
@@ -125,6 +123,9 @@ pub fn render(findings: &[Finding], colour: bool) -> String {
 
 fn conclusion(findings: &[Finding]) -> &'static str {
     match (can_check(findings), can_grade(findings)) {
+        (_, true) if confine::refusal().is_some() => {
+            "This machine can check; it can grade only with --outer-sandbox (in a container) or --no-sandbox.\n"
+        }
         (_, true) => "This machine can check and grade.\n",
         (true, false) => "This machine can check, but not grade: without nvcc a grade is ungraded.\n",
         (false, false) => "This machine can neither check nor grade.\n",
@@ -198,49 +199,40 @@ fn host_compiler() -> Finding {
     }
 }
 
-fn landlock() -> Finding {
+fn landlock_offer() -> Finding {
     match landlock::abi() {
         0 => Finding::new(
             Subject::Landlock,
             State::Missing,
             "not offered by this kernel",
-            "learners' code can read this user's files: grade strangers' work in a container",
+            "grade refuses without it: work in a container and say --outer-sandbox; check goes on with what there is",
         ),
-        abi => Finding::found(Subject::Landlock, format!("ABI {abi}")),
+        abi => Finding::found(Subject::Landlock, format!("ABI {abi}: {}", landlock::covers(abi))),
     }
 }
 
-fn seccomp() -> Finding {
-    let offered = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
-    if offered.contains("errno") {
+fn seccomp_offer() -> Finding {
+    if seccomp::offered() {
         Finding::found(Subject::Seccomp, "filters are offered")
     } else {
         Finding::new(
             Subject::Seccomp,
             State::Missing,
             "filters are not offered by this kernel",
-            "learners' code can make any system call",
+            "learners' code can make any system call, so grade refuses as without landlock",
         )
     }
 }
 
-/// Tries it: distributions switch unprivileged user namespaces off in three different places.
-fn user_namespaces() -> Finding {
-    let mut command = Command::new("true");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env_clear();
-    // SAFETY: one system call between fork and exec, in a child that has one thread.
-    unsafe {
-        command.pre_exec(|| match libc::unshare(libc::CLONE_NEWUSER) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
-    match command.status() {
-        Ok(_) => Finding::found(Subject::UserNamespaces, "are offered"),
-        Err(error) => {
-            let detail = format!("are not offered ({error})");
-            Finding::new(Subject::UserNamespaces, State::Degraded, detail, "the other two layers hold alone")
-        }
+fn process_trees() -> Finding {
+    if tree::lists_children() {
+        Finding::found(
+            Subject::ProcessTrees,
+            "end with the grader, whatever they fork (child subreaper; no namespaces needed)",
+        )
+    } else {
+        let effect = "what a compiler starts in a session of its own outlives it, up to its limit of CPU time";
+        Finding::new(Subject::ProcessTrees, State::Degraded, "this kernel does not list children", effect)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! The modules below stand in the order of that pipeline. What is asked comes first ([`exercise`], [`grid`]), then the
 //! five stations ([`submission`], [`compile`], [`execute`], [`judge`], [`report`]), then what drives them: [`grade`]
-//! takes one submission down the pipe, [`cli`] is the face. A learner's fault is data on this road; the grader's own
+//! takes one submission down the pipe, [`confine`] holds the walls around both effects, [`cli`] is the face. A learner's fault is data on this road; the grader's own
 //! fault is an [`anyhow::Error`] and ends with exit code 3.
 
 pub mod exercise;
@@ -25,6 +25,7 @@ pub mod verdict;
 pub mod report;
 
 pub mod cli;
+pub mod confine;
 pub mod doctor;
 pub mod exit_code;
 pub mod grade;

@@ -13,7 +13,6 @@ pub mod host;
 mod host_only;
 pub mod kept;
 mod kernels;
-pub mod landlock;
 mod naming;
 pub mod nvcc;
 mod output;

@@ -2,23 +2,24 @@
 //! environment reaches it.
 //!
 //! A compiler that is fed hostile text can fork, flood its output, fill the disk or never come back, so a tool gets a
-//! folder of its own, an environment of five variables, limits, and a process group that is killed as a whole
-//! whatever way the call ends. What the tool did is data ([`Finished`]); that it could not be started is an error.
+//! folder of its own, an environment of five variables, limits, and a leash ([`crate::confine::tree`]) by which all that it
+//! started is killed whatever way the call ends. What the tool did is data ([`Finished`]); that it could not be started is an error.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 
-use super::landlock;
 use super::output::Streams;
+use crate::confine::landlock::Paths;
+use crate::confine::tree::{Ends, Leash};
+use crate::confine::{self, landlock, seccomp, tree};
 
 /// What a tool may use up. CPU time, memory and file size hold for each of its processes, the rest for all together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub enum Limit {
     FileSize,
 }
 
-/// A tool that ran and is gone, with all of its process group.
+/// A tool that ran and is gone, with all that it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Exit code; `None` when a signal ended it.
@@ -88,7 +89,8 @@ pub struct Tool {
     folder: PathBuf,
     environment: BTreeMap<OsString, OsString>,
     limits: Limits,
-    ruleset: Option<Arc<OwnedFd>>,
+    /// What it may read and execute besides its folder; `None` is anything.
+    readable: Option<Vec<PathBuf>>,
 }
 
 impl Tool {
@@ -109,7 +111,7 @@ impl Tool {
             folder,
             environment: environment.map(|(name, value)| (name.into(), value)).into(),
             limits: Limits::default(),
-            ruleset: None,
+            readable: None,
         }
     }
 
@@ -143,9 +145,10 @@ impl Tool {
         self
     }
 
-    /// Confines the tool with a Landlock ruleset ([`super::landlock::ruleset`]).
-    pub fn confined(mut self, ruleset: Option<Arc<OwnedFd>>) -> Self {
-        self.ruleset = ruleset;
+    /// Confines the tool to these folders, which it may read and execute, and its own, which it may write; and keeps it
+    /// from the network and other processes. As far as the kernel offers that and the user has not forbidden it.
+    pub fn confined(mut self, readable: Vec<PathBuf>) -> Self {
+        self.readable = Some(readable);
         self
     }
 
@@ -171,7 +174,7 @@ impl Tool {
         })
     }
 
-    fn spawn(&self) -> std::io::Result<Group> {
+    fn spawn(&self) -> Result<Group> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
@@ -182,32 +185,43 @@ impl Tool {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let prepare = self.prepare();
-        // SAFETY: the closure runs between fork and exec. It makes system calls only (prctl, getppid, setrlimit,
+        let (mut leash, ends) = tree::leash()?;
+        let prepare = self.prepare(ends)?;
+        // SAFETY: the closure runs between fork and exec. It makes system calls only (clone, prctl, setrlimit, seccomp,
         // landlock_restrict_self) and allocates nothing, so no lock of the parent's other threads can be met.
         unsafe { command.pre_exec(prepare) };
-        command.spawn().map(|child| Group { child, ended: false })
+        let child = command.spawn()?;
+        leash.tie(child.id());
+        Ok(Group { child, leash, ended: false })
     }
 
     /// What the child does to itself before it becomes the tool.
-    fn prepare(&self) -> impl FnMut() -> std::io::Result<()> + Send + Sync + 'static {
-        let parent = rustix::process::getpid();
+    fn prepare(&self, ends: Ends) -> Result<impl FnMut() -> std::io::Result<()> + Send + Sync + 'static> {
         let limits = rlimits(&self.limits);
-        let ruleset = self.ruleset.clone();
-        move || {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            if rustix::process::getppid() != Some(parent) {
-                // The grader died before the line above took hold.
-                return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+        let readable = self.readable.as_ref().filter(|_| confine::wanted());
+        let (ruleset, filters) = match readable {
+            Some(readable) => {
+                let write = vec![self.folder.clone()];
+                let paths = Paths { execute: readable.clone(), write, ..Paths::default() };
+                let filters = if confine::offer().seccomp { seccomp::compiler()? } else { Vec::new() };
+                (landlock::ruleset(&paths)?, filters)
             }
+            None => (None, Vec::new()),
+        };
+        Ok(move || {
+            // SAFETY: this closure runs between fork and exec.
+            unsafe { tree::split(&ends)? };
             for (resource, limit) in &limits {
                 rustix::process::setrlimit(*resource, *limit)?;
             }
-            match &ruleset {
-                Some(ruleset) => landlock::restrict_self(ruleset.as_fd()),
-                None => Ok(()),
+            if let Some(ruleset) = &ruleset {
+                landlock::restrict_self(ruleset.as_fd())?;
             }
-        }
+            for filter in &filters {
+                seccomp::apply_filter(filter).map_err(|_| std::io::Error::from_raw_os_error(libc::ENOSYS))?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -236,8 +250,13 @@ fn rlimits(limits: &Limits) -> Vec<(Resource, Rlimit)> {
     let mut all = vec![(Resource::Cpu, cpu), (Resource::Core, hard(0))];
     all.extend(limits.address_space.map(|bytes| (Resource::As, hard(bytes))));
     all.extend(limits.file_size.map(|bytes| (Resource::Fsize, hard(bytes))));
+    let open = rustix::process::getrlimit(Resource::Nofile).maximum;
+    all.push((Resource::Nofile, hard(open.map_or(MOST_FILES, |most| most.min(MOST_FILES)))));
     all
 }
+
+/// Files that one process of a tool holds open at most.
+const MOST_FILES: u64 = 1024;
 
 fn limit_of_signal(signal: Option<i32>) -> Option<Limit> {
     match signal? {
@@ -247,18 +266,22 @@ fn limit_of_signal(signal: Option<i32>) -> Option<Limit> {
     }
 }
 
-/// A running tool: the leader of a process group that dies with this value.
+/// A running tool's warden, the leader of a process group; all of it dies with this value.
 struct Group {
     child: Child,
+    leash: Leash,
     ended: bool,
 }
+
+/// How long a warden may take to end its tree, before it is killed with its group.
+const WARDEN: Duration = Duration::from_secs(5);
 
 impl Group {
     fn pid(&self) -> Option<Pid> {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Collects output until the leader has exited (it is not reaped yet) or the deadline has passed.
+    /// Collects output until the warden has exited (it is not reaped yet) or the deadline has passed.
     fn watch(&self, streams: &mut Streams, deadline: Instant) -> Result<Option<Limit>> {
         while !self.has_exited()? {
             if Instant::now() >= deadline {
@@ -279,13 +302,21 @@ impl Group {
         }
     }
 
-    /// Kills the group, then reaps the leader: in this order, because the group's number stays taken until then.
+    /// Has the warden end its tree, then kills the group and reaps the warden: in this order, because the group's number
+    /// stays taken until then. Returns how the tool ended.
     fn end(&mut self) -> Result<ExitStatus> {
+        self.leash.release();
+        let patience = Instant::now() + WARDEN;
+        while !self.has_exited()? && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if let (false, Some(pid)) = (self.ended, self.pid()) {
             rustix::process::kill_process_group(pid, Signal::KILL).ok();
         }
         self.ended = true;
-        self.child.wait().context("cannot reap a tool")
+        self.leash.untie();
+        let warden = self.child.wait().context("cannot reap a tool")?;
+        Ok(self.leash.status().unwrap_or(warden))
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use tempfile::TempDir;
@@ -35,7 +36,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        owned().remove(self.folder.path());
+        // Deleted before it is forgotten, and under the lock: an interrupt meanwhile waits, and leaves no half of it.
+        let mut owned = owned();
+        let _ = fs::remove_dir_all(self.folder.path());
+        owned.remove(self.folder.path());
     }
 }
 
@@ -67,8 +71,18 @@ fn unusable(parent: &Path, why: std::io::ErrorKind) -> anyhow::Error {
 pub fn clean_up_when_interrupted() {
     // An error means that a handler is already there, which is as good.
     let _ = ctrlc::set_handler(|| {
-        for folder in owned().iter() {
-            let _ = fs::remove_dir_all(folder);
+        // Held until the end, so that no thread makes another one.
+        let owned = owned();
+        // What still runs may be writing into them.
+        crate::confine::tree::end_all();
+        for folder in owned.iter() {
+            // A thread of this process may be filling it; what it starts next is refused, and then it waits for the lock.
+            for _ in 0..100 {
+                if fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
         std::process::exit(INTERRUPTED);
     });

@@ -9,6 +9,7 @@ use regex::Regex;
 use super::diagnostics::pattern;
 use super::fetch::{self, Cache};
 use super::process::{Finished, Tool, find_program, is_executable};
+use crate::confine::system_folders;
 
 /// What looking for a tool came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,23 +251,6 @@ fn install_folder(program: &Path) -> PathBuf {
         Some(root) if root.parent().is_some() && Some(root) != home.as_deref() => root.to_owned(),
         _ => bin,
     }
-}
-
-/// What any compiler needs, and nothing of the users'.
-fn system_folders() -> Vec<PathBuf> {
-    const FOLDERS: [&str; 10] = [
-        "/usr",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/bin",
-        "/sbin",
-        "/etc/ld.so.cache",
-        "/etc/alternatives",
-        "/nix/store",
-        "/gnu/store",
-    ];
-    FOLDERS.map(PathBuf::from).into()
 }
 
 #[cfg(test)]

@@ -183,6 +183,8 @@ pub enum RunFault {
     LaunchRefused { launch: u32, reason: String },
     /// A wild access, abort, trap or other signal: what happened in words, with its address where known.
     Crash { launch: u32, what: String, memory: Option<Memory>, place: Option<Place>, actor: Option<Actor> },
+    /// The submission's code tried what the sandbox forbids; launch 0 is before the first one, in a static constructor.
+    Denied { launch: u32, what: String, place: Option<Place> },
     /// A launch used up its time: CPU time on engine cpu, wall time on a GPU.
     Hang { launch: u32, seconds: f64, on: Processor, place: Option<Place>, actor: Option<Actor> },
     /// No thread of a block could go on: the barrier hazard says where.

@@ -2,14 +2,16 @@
 
 use std::io::{BufWriter, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -45,13 +47,8 @@ pub struct WorkerProcess<Reply> {
 impl<Reply: DeserializeOwned + Send + 'static> WorkerProcess<Reply> {
     /// Starts the command with pipes and from the root folder; its environment is the caller's to choose.
     pub fn start(mut command: Command) -> Result<Self> {
-        let mut child = command
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("cannot start the worker process")?;
+        command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = spawn(command).context("cannot start the worker process")?;
         let missing = || anyhow!("the worker process has no pipes");
         let (stdin, stdout, stderr) = (
             child.stdin.take().ok_or_else(missing)?,
@@ -160,6 +157,34 @@ impl<Reply> Drop for WorkerProcess<Reply> {
             let _ = reader.join();
         }
     }
+}
+
+/// Starts a process that the kernel ends with this one, however that ends. The signal for it comes when the *thread* that
+/// started it is gone, so that a thread which never goes starts them all.
+fn spawn(mut command: Command) -> std::io::Result<Child> {
+    type Order = (Command, Sender<std::io::Result<Child>>);
+    static STARTER: LazyLock<Sender<Order>> = LazyLock::new(|| {
+        let (orders, queue) = crossbeam_channel::unbounded::<Order>();
+        std::thread::spawn(move || {
+            for (mut command, back) in queue {
+                let _ = back.send(command.spawn());
+            }
+        });
+        orders
+    });
+    let grader = rustix::process::getpid();
+    let tie = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The grader may have ended before the line above took hold.
+        let orphan = rustix::process::getppid() != Some(grader);
+        if orphan { Err(std::io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
+    };
+    // SAFETY: the closure runs between fork and exec, and makes two system calls.
+    unsafe { command.pre_exec(tie) };
+    let (back, child) = crossbeam_channel::bounded(1);
+    let gone = || std::io::Error::other("the thread that starts workers is gone");
+    STARTER.send((command, back)).map_err(|_| gone())?;
+    child.recv().map_err(|_| gone())?
 }
 
 fn locked(output: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {

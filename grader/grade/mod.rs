@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use crate::compile::gpu::GpuBuilds;
 use crate::compile::nvcc::KernelUse;
+use crate::confine;
 use crate::execute::Place;
 use crate::execute::cpu::GeometryOf;
 use crate::execute::cuda::GpuInfo;
@@ -162,7 +163,9 @@ pub trait Stations: Sync {
 
 /// Grades one submission on this machine.
 pub fn grade(order: &Order, exercise: &Exercise, workshop: &Workshop) -> anyhow::Result<Graded> {
-    grade_with(&Machine::new(order, exercise, workshop), order, exercise)
+    let mut graded = grade_with(&Machine::new(order, exercise, workshop), order, exercise)?;
+    graded.report.environment.sandbox = Some(confine::sandbox());
+    Ok(graded)
 }
 
 /// Grades one submission with the given stations.

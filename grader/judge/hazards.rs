@@ -61,7 +61,9 @@ pub fn all(seen: &Seen) -> Vec<SeenHazard> {
 
 /// Check `memory`; `None` when nothing is wrong so far and trials are still missing.
 pub fn memory(seen: &Seen) -> Option<Check> {
-    let fault = || seen.gating().find_map(|outcome| crash(outcome).or_else(|| changed_input(outcome)));
+    let fault = || {
+        seen.gating().find_map(|outcome| denied(outcome).or_else(|| crash(outcome)).or_else(|| changed_input(outcome)))
+    };
     let found = hazards_of(seen, CheckId::Memory);
     let failing = found.as_ref().is_some_and(|check| check.status == Status::Fail);
     let check =
@@ -182,6 +184,14 @@ pub(super) fn advice(kind: HazardKind) -> &'static str {
             "Guard the load and the store, never the barrier: all threads of a block must reach every __syncthreads()."
         }
     }
+}
+
+fn denied(outcome: &Outcome) -> Option<Check> {
+    let RunFault::Denied { launch, what, place } = outcome.fault.as_ref()? else { return None };
+    let who = if *launch == 0 { "a static constructor".to_owned() } else { format!("launch {launch}") };
+    let summary = format!("{}: {who} tried to {what}", words::place(*place));
+    let check = Check::new(CheckId::Memory, Status::Fail, summary).at(*place);
+    Some(check.with("The sandbox stopped it there: a kernel reads one grid, writes the other, and does nothing else."))
 }
 
 fn crash(outcome: &Outcome) -> Option<Check> {

@@ -71,6 +71,7 @@ fn ended(fault: &RunFault) -> String {
         RunFault::Crash { launch, what, place, .. } => {
             format!("{}: launch {launch} crashed: {what}", words::place(*place))
         }
+        RunFault::Denied { what, .. } => format!("it tried to {what}"),
         RunFault::Hang { launch, place, .. } => format!("{}: launch {launch} did not finish", words::place(*place)),
         RunFault::Deadlock { launch } => format!("launch {launch} never ended: no thread could leave its barrier"),
         RunFault::CannotJudge { construct, place } => format!("{} uses {construct}", words::place(*place)),

@@ -114,6 +114,7 @@ fn unfinished(outcome: &Outcome) -> Option<Check> {
             "could not be judged: the machine was too busy to finish launch {launch} in {wall_seconds:.0} s"
         )),
         RunFault::Crash { launch, .. } => skip(format!("not compared: launch {launch} crashed (see `memory`)")),
+        RunFault::Denied { .. } => skip("not compared: the sandbox ended the run (see `memory`)".to_owned()),
         RunFault::Deadlock { launch } => skip(format!("not compared: launch {launch} never ended (see `race`)")),
         RunFault::LaunchRefused { launch, .. } => {
             skip(format!("not compared: launch {launch} was refused (see `launch`)"))

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::confine::Sandbox;
 use crate::execute::HazardKind;
 use crate::execute::sanitized::SanitizerTool;
 use crate::judge::plan::Scope;
@@ -260,6 +261,9 @@ pub struct Environment {
     /// Why compute-sanitizer did not run where it was asked for; else null.
     #[serde(default)]
     pub sanitizer_reason: Option<String>,
+    /// Which walls stood around compilers and kernels; null when the grade never began.
+    #[serde(default)]
+    pub sandbox: Option<Sandbox>,
     /// Version of this grader.
     pub grader: String,
 }

@@ -80,6 +80,9 @@ fn heading(report: &Report) -> String {
     if let Some(reason) = &report.environment.engine_reason {
         text.push_str(&wrapped(&format!("engine cpu, because {reason}"), 0));
     }
+    if let Some(words) = report.environment.sandbox.and_then(|sandbox| sandbox.words()) {
+        text.push_str(&wrapped(&words, 0));
+    }
     text + "\n"
 }
 

@@ -31,7 +31,7 @@ const MOST_JOBS: usize = 8;
 /// What `selftest` was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The folder with right/ and wrong/.
+    /// The folder with right/, wrong/ and hostile/.
     pub fixtures: Option<PathBuf>,
     /// Only names that contain one of these; all when empty.
     pub filters: Vec<String>,
@@ -88,11 +88,14 @@ fn root(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// All folders with a verdict.json, by name.
 fn fixtures(root: &Path, filters: &[String]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for kind in ["right", "wrong"] {
+    for kind in ["right", "wrong", "hostile"] {
         let folder = root.join(kind);
+        if kind == "hostile" && !folder.is_dir() {
+            continue;
+        }
         for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = name_of(&path, root);
             let wanted = filters.is_empty() || filters.iter().any(|filter| name.contains(filter));
             if wanted && path.join("verdict.json").is_file() {
                 found.push(path);

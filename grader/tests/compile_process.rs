@@ -58,11 +58,22 @@ fn grandchildren_that_outlive_their_parent_are_killed_and_hold_nobody_up() {
 }
 
 #[test]
-fn a_process_that_left_the_group_and_keeps_the_pipe_holds_nobody_up() {
+fn a_process_that_left_the_group_ends_with_the_call() {
     let started = Instant::now();
-    let finished = shell("setsid sh -c 'echo $$; exec sleep 8' & sleep 0.2; exit 0", limits());
+    let finished = shell("setsid sh -c 'echo $$; exec sleep 300' & sleep 0.2; exit 0", limits());
     assert!(started.elapsed() < Duration::from_secs(4));
     assert!(finished.success());
+    assert!(!lives(finished.stdout.trim()));
+}
+
+#[test]
+fn a_double_forked_daemon_ends_with_the_wall_limit() {
+    let limits = Limits { wall: Duration::from_millis(500), ..limits() };
+    let script = "setsid sh -c 'setsid sh -c \"echo \\$\\$; trap : TERM HUP; sleep 300; :\" & exit 0' & sleep 300";
+    let finished = shell(script, limits);
+    assert_eq!(finished.timed_out, Some(Limit::Wall));
+    assert!(finished.stdout.trim().parse::<u32>().is_ok(), "{finished:?}");
+    assert!(!lives(finished.stdout.trim()));
 }
 
 #[test]
@@ -128,12 +139,14 @@ fn bytes_that_are_no_utf8_are_survived() {
 }
 
 #[test]
-fn a_tool_dies_with_the_thread_that_runs_it() {
+fn a_warden_on_its_own_ends_its_tree_when_the_leash_goes() {
     let folder = scratch().unwrap();
-    let tool = Tool::new("/bin/sh", folder.path()).args(["-c", "exec sleep 300"]);
-    let group = std::thread::scope(|scope| scope.spawn(|| tool.spawn().unwrap()).join().unwrap());
-    let pid = group.child.id().to_string();
-    assert!(dies(&pid));
+    let mut group = Tool::new("/bin/sh", folder.path()).args(["-c", "exec sleep 300"]).spawn().unwrap();
+    let warden = group.child.id().to_string();
+    let tool = std::fs::read_to_string(format!("/proc/{warden}/task/{warden}/children")).unwrap();
+    assert!(lives(tool.trim()));
+    group.leash.release();
+    assert!(dies(tool.trim()) && dies(&warden));
 }
 
 #[test]
@@ -155,19 +168,32 @@ fn dropping_a_running_tool_kills_its_group() {
 
 #[test]
 fn a_confined_tool_reads_its_own_folder_and_the_system_but_no_other_folder() {
-    if super::super::landlock::abi() == 0 {
+    if landlock::abi() == 0 {
         return;
     }
     let (folder, secret) = (scratch().unwrap(), scratch().unwrap());
     std::fs::write(secret.path().join("secret"), "42").unwrap();
     let system = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"].map(PathBuf::from);
-    let ruleset = super::super::landlock::ruleset(&system, &[folder.path().into()]);
     let script = format!(
         "cat {}; cat /etc/passwd; echo x > mine && cat mine; echo y > /dev/null && echo null",
         secret.path().join("secret").display()
     );
-    let finished = Tool::new("/bin/sh", folder.path()).args(["-c", &script]).confined(ruleset).run().unwrap();
+    let tool = Tool::new("/bin/sh", folder.path()).args(["-c", &script]);
+    assert!(tool.run().unwrap().stdout.starts_with("42"));
+    let finished = tool.confined(system.to_vec()).run().unwrap();
     assert_eq!(finished.stdout, "x\nnull\n", "{}", finished.stderr);
+}
+
+#[test]
+fn a_confined_tool_gets_no_socket_and_no_namespace() {
+    let (Some(bash), true) = (find_program("bash"), confine::offer().seccomp) else { return };
+    let folder = scratch().unwrap();
+    let script = "exec 2>&1; (exec 3<>/dev/tcp/127.0.0.1/9); unshare --help >/dev/null && unshare -U true";
+    let run = |tool: Tool| tool.args(["-c", script]).run().unwrap().stdout;
+    let confined = run(Tool::new(&bash, folder.path()).confined(confine::system_folders()));
+    assert!(confined.contains("socket: Operation not permitted"), "{confined}");
+    assert!(confined.contains("unshare failed: Operation not permitted"), "{confined}");
+    assert!(!run(Tool::new(&bash, folder.path())).contains("socket: Operation not permitted"));
 }
 
 #[test]

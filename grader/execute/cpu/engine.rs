@@ -1,5 +1,6 @@
 //! The grader's side of engine cpu: trials to a worker, its words back as an observation.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::process::{self, Event, WorkerProcess};
 use super::raw::{RawFault, RawHazard, RawObservation, Site};
 use super::symbols::Symbols;
 use super::yardstick::{LEAST, Yardstick};
+use crate::confine::calls;
 use crate::execute::{
     Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
 };
@@ -23,6 +25,10 @@ use crate::submission::Geometry;
 const LAUNCH_WALL: Duration = Duration::from_secs(300);
 /// Fewest launches of a trial in which trying out a shortcut pays off: its first launch is made twice.
 const SHORTCUT_LAUNCHES: u32 = 4;
+/// CPU time that static constructors get.
+const CONSTRUCTORS_CPU: Duration = Duration::from_secs(2);
+/// Bytes of pointers to constructors that g++ puts into every object.
+const OF_THE_COMPILER: u64 = 8;
 /// How often a running launch is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -51,6 +57,8 @@ pub struct CpuRunner {
     role: Role,
     fast: Option<Loaded>,
     checked: Option<Loaded>,
+    /// Whether the static constructors had their turn.
+    constructed: bool,
 }
 
 /// Whose launches a runner makes.
@@ -90,12 +98,50 @@ impl CpuRunner {
             role: Role::Alone,
             fast: None,
             checked: None,
+            constructed: false,
         }
     }
 
     /// The same for a program of a grade.
     pub fn with_role(self, role: Role) -> Self {
         Self { role, ..self }
+    }
+
+    /// What the object does besides being a kernel: nothing, unless somebody means harm.
+    fn misbehaves(&mut self, watch: Watch) -> Result<Option<RunFault>> {
+        let object = if watch == Watch::Fast { Some(&self.program.fast) } else { self.program.checked.as_ref() };
+        let known = if watch == Watch::Fast { &self.fast } else { &self.checked }.is_some();
+        if let (false, Some(object)) = (known, object)
+            && ObjectMap::read(object)?.runs_when_loaded
+        {
+            let what = "run code while the program is loaded (by an ifunc, say)".to_owned();
+            return Ok(Some(RunFault::Denied { launch: 0, what, place: None }));
+        }
+        let theirs = matches!(self.role, Role::Submission(_)) && watch == Watch::Full;
+        if !theirs || std::mem::replace(&mut self.constructed, true) {
+            return Ok(None);
+        }
+        self.construct()
+    }
+
+    /// Runs the static constructors, in a worker of their own. They are no part of the kernel and may not get along with our
+    /// headers, so nothing is a fault but what the sandbox forbids, and an end that looks like success.
+    fn construct(&self) -> Result<Option<RunFault>> {
+        let constructors = ObjectMap::read(&self.program.fast)?.constructors;
+        if constructors.end - constructors.start <= OF_THE_COMPILER {
+            return Ok(None);
+        }
+        let mut loaded = self.load(&self.program.fast)?;
+        let _ = loaded.worker.send(&Request::Construct, &[]);
+        let fault = match loaded.next_event(0, CONSTRUCTORS_CPU) {
+            Ok(Event::Reply(Reply::Ready, _)) | Err(_) => return Ok(None),
+            Ok(Event::Ended) if loaded.worker.wait_briefly().is_some_and(|status| status.success()) => {
+                let what = "end the process before the kernel ran".to_owned();
+                RunFault::Denied { launch: 0, what, place: None }
+            }
+            Ok(event) => loaded.ended(event, 0),
+        };
+        Ok(Some(fault).filter(|fault| matches!(fault, RunFault::Denied { .. })))
     }
 
     /// Starts a worker and has it load the object. No learner's code runs yet, so a failure is the machine's.
@@ -142,6 +188,9 @@ impl Runner for CpuRunner {
             fault: Some(RunFault::LaunchRefused { launch: 1, reason }),
             ..Observation::default()
         };
+        if let fault @ Some(_) = self.misbehaves(trial.watch)? {
+            return Ok(Observation { fault, ..Observation::default() });
+        }
         let map = self.loaded(trial.watch)?.map.clone();
         let geometry = match self.geometry(trial.initial.n(), &map) {
             Ok(geometry) => geometry,
@@ -255,7 +304,11 @@ impl Loaded {
     /// The run ended with something else than its result.
     fn ended(&mut self, event: Event, launch: u32) -> RunFault {
         let crash = |what: String| RunFault::Crash { launch, what, memory: None, place: None, actor: None };
+        let denied = |what: String, place| RunFault::Denied { launch, what, place };
         match event {
+            Event::Reply(Reply::Signal { signal: libc::SIGSYS, address, code, .. }, _) => {
+                denied(calls::attempt(address as libc::c_long), self.symbols.place(Site::Code(code)))
+            }
             Event::Reply(Reply::Signal { signal, address, code, actor, stack_overflow }, _) => RunFault::Crash {
                 launch,
                 what: if stack_overflow {
@@ -268,6 +321,10 @@ impl Loaded {
                 actor,
             },
             Event::Ended => match self.worker.wait_briefly() {
+                // glibc blocks signals while it starts a process, so that this one cannot be told by name.
+                Some(status) if status.signal() == Some(libc::SIGSYS) => {
+                    denied("do what the sandbox forbids (start another process, most likely)".to_owned(), None)
+                }
                 Some(status) => crash(format!("the process that ran the kernel ended ({status})")),
                 None => crash("the process that ran the kernel ended".to_owned()),
             },

@@ -15,6 +15,8 @@ use crate::submission::Geometry;
 pub enum Request {
     /// Load the object; answered by [`Reply::Ready`].
     Load { object: PathBuf, map: ObjectMap },
+    /// Run the static constructors; answered by [`Reply::Ready`]. The worker serves nothing else.
+    Construct,
     /// Run a trial; the blob holds the initial grid. Answered by launches and grids, then [`Reply::Done`].
     Run(Run),
 }
@@ -44,7 +46,7 @@ pub enum Reply {
     /// The grid after a launch; the blob holds it.
     Grid(u32),
     Done(RawObservation),
-    /// A signal ended the run, or the grader asked where it stands (SIGUSR1). Written by the signal handler.
+    /// A signal ended the run (of SIGSYS, `address` is the number of the system call), or the grader asked where it stands (SIGUSR1). Written by the signal handler.
     Signal {
         signal: i32,
         address: u64,

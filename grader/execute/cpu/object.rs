@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags, SectionKind, SymbolKind};
 use serde::{Deserialize, Serialize};
 
 use super::abi::{KernelFn, SLOTS};
@@ -48,11 +48,17 @@ pub struct ObjectMap {
     pub image_bytes: u64,
     /// Machine code.
     pub code: Range<u64>,
+    /// Pointers to the static constructors, which run on request only.
+    pub constructors: Range<u64>,
+    /// Whether loading it runs code, which the host build leaves no honest way to.
+    pub runs_when_loaded: bool,
 }
 
 const ANCHOR: &str = "hg_thread_idx";
 const DYNAMIC: &str = "hg_dynamic_shared";
 const OWN_PREFIX: &str = "hg_";
+/// The section of no_constructors.ld.
+const CONSTRUCTORS: &str = ".hg_constructors";
 
 impl ObjectMap {
     /// Reads the symbols of the object at `path`.
@@ -66,6 +72,7 @@ impl ObjectMap {
         let segment_start = thread_local().map(|s| s.address()).min().unwrap_or(0);
         map.segment_bytes = thread_local().map(|s| s.address() + s.size() - segment_start).max().unwrap_or(0);
         map.read_sections(&file);
+        map.runs_when_loaded = runs_when_loaded(&file);
         for symbol in file.symbols() {
             map.read_symbol(&symbol);
         }
@@ -82,7 +89,9 @@ impl ObjectMap {
         self.code = text.map_or(0..0, |text| text.address()..text.address() + text.size());
         for section in file.sections() {
             let range = section.address()..section.address() + section.size();
-            if section.name().is_ok_and(|name| name.starts_with("hg_constant.")) {
+            if section.name() == Ok(CONSTRUCTORS) {
+                self.constructors = range;
+            } else if section.name().is_ok_and(|name| name.starts_with("hg_constant.")) {
                 self.constants.push(range);
             } else if matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData) {
                 low = low.min(range.start);
@@ -123,6 +132,20 @@ impl ObjectMap {
     }
 }
 
+/// Whether the loader calls a function of the object: to resolve a symbol (ifunc), or by an entry of the dynamic section.
+fn runs_when_loaded(file: &object::File) -> bool {
+    let resolves = |flags| matches!(flags, RelocationFlags::Elf { r_type: object::elf::R_X86_64_IRELATIVE });
+    let by_relocation = file.dynamic_relocations().into_iter().flatten().any(|(_, moved)| resolves(moved.flags()));
+    const CALLED: [u64; 3] = [12, 25, 32]; // DT_INIT, DT_INIT_ARRAY, DT_PREINIT_ARRAY
+    let dynamic = file.section_by_name(".dynamic").and_then(|section| section.data().ok()).unwrap_or_default();
+    let tag = |entry: &[u8]| entry.first_chunk().map(|tag| u64::from_le_bytes(*tag));
+    let by_symbol = file.dynamic_symbols().any(|symbol| {
+        let object::SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return false };
+        st_info.st_type() == object::elf::STT_GNU_IFUNC && !symbol.is_undefined()
+    });
+    by_relocation || by_symbol || dynamic.chunks(16).filter_map(tag).any(|tag| CALLED.contains(&tag))
+}
+
 /// Splits a demangled name like `ns::twoStep(float const*, ...)::tile` into the function and `tile`.
 fn split_name(mangled: &str) -> (String, String) {
     let demangled = cpp_demangle::Symbol::new(mangled).ok().and_then(|symbol| symbol.demangle().ok());
@@ -133,7 +156,7 @@ fn split_name(mangled: &str) -> (String, String) {
     }
 }
 
-/// The object, loaded. Its static constructors have run.
+/// The object, loaded. None of its code has run.
 pub struct LoadedObject {
     /// Load address.
     pub base: usize,
@@ -151,7 +174,7 @@ unsafe impl Sync for LoadedObject {}
 impl LoadedObject {
     /// Loads the object at `path`, whose symbols are in `map`.
     pub fn load(path: &Path, map: &ObjectMap) -> Result<Self> {
-        // SAFETY: loading runs the learner's static constructors; this process exists to run the learner's code.
+        // SAFETY: loading runs none of the object's code (see ObjectMap::runs_when_loaded).
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.context("cannot load the compiled kernel")?;
         // SAFETY: the host build defines these two symbols with these types.
@@ -179,6 +202,18 @@ impl LoadedObject {
     /// Addresses of its writable data, where __device__ variables live.
     pub fn data(&self) -> Range<usize> {
         self.data.clone()
+    }
+
+    /// Runs the static constructors.
+    pub fn construct(&self, map: &ObjectMap) {
+        let bytes = map.constructors.end.saturating_sub(map.constructors.start) as usize;
+        let first = (self.base + map.constructors.start as usize) as *const Option<extern "C" fn()>;
+        for at in 0..bytes / size_of::<usize>() {
+            // SAFETY: the section holds as many pointers to functions; this process exists to run the learner's code.
+            if let Some(constructor) = unsafe { *first.add(at) } {
+                constructor();
+            }
+        }
     }
 
     /// Installs the runtime's answers; no kernel may be running.

@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use super::abi::DYNAMIC_SHARED;
 use super::message::Reply;
+use crate::confine;
 use crate::execute::process;
 
 pub type Event = process::Event<Reply>;
@@ -19,7 +20,11 @@ const STATIC_TLS: usize = 3 * DYNAMIC_SHARED;
 /// Starts `program worker` with a clean environment.
 pub fn start(program: &Path) -> Result<WorkerProcess> {
     let mut command = Command::new(program);
-    command.arg("worker").env_clear().env("GLIBC_TUNABLES", format!("glibc.rtld.optional_static_tls={STATIC_TLS}"));
+    command
+        .arg("worker")
+        .args(confine::worker::arguments())
+        .env_clear()
+        .env("GLIBC_TUNABLES", format!("glibc.rtld.optional_static_tls={STATIC_TLS}"));
     WorkerProcess::start(command)
 }
 

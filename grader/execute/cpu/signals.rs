@@ -23,8 +23,18 @@ static LANES: [AtomicU64; MOST_LANES] = [const { AtomicU64::new(0) }; MOST_LANES
 static LANE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Signals that end a run. SIGUSR1 is the grader's question.
-const SIGNALS: [i32; 7] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP, libc::SIGUSR1];
+const SIGNALS: [i32; 8] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGUSR1,
+];
+/// Where siginfo_t of SIGSYS holds the number of the system call (`si_syscall`, behind `si_call_addr`).
+const SYSTEM_CALL: usize = 24;
 
 /// Installs the handler; frames go to `result`, code addresses are told relative to the object at `base`, whose machine
 /// code has the offsets `code`.
@@ -86,10 +96,15 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         if signal == libc::SIGUSR1 && !running && pass_on() {
             return;
         }
-        let address = if signal == libc::SIGUSR1 { 0 } else { (*info).si_addr() as usize };
+        let address = match signal {
+            libc::SIGUSR1 => 0,
+            libc::SIGSYS => info.byte_add(SYSTEM_CALL).cast::<i32>().read() as usize,
+            _ => (*info).si_addr() as usize,
+        };
         let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-        let code =
-            code_in_object(registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
+        let (instruction, stack) =
+            (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
+        let code = if signal == libc::SIGSYS { caller(stack) } else { code_in_object(instruction, stack) };
         let mut frame = Frame::default();
         frame.text("{\"signal\":{\"signal\":");
         frame.number(signal as u64);
@@ -133,6 +148,18 @@ fn pass_on() -> bool {
             }
         }
     }
+}
+
+/// The offset in the object of the call of libc's function around a system call; 0 when the call came from elsewhere. Any
+/// other return address on the stack may be an old one.
+///
+/// # Safety
+/// `stack` is the stack pointer of a thread in a system call that was trapped.
+unsafe fn caller(stack: usize) -> usize {
+    // SAFETY: a function that was called has a return address on the stack.
+    let value = unsafe { *(stack as *const usize) };
+    let inside = value.wrapping_sub(CODE_START.load(Ordering::Relaxed)) < CODE_BYTES.load(Ordering::Relaxed);
+    if inside { value - BASE.load(Ordering::Relaxed) } else { 0 }
 }
 
 /// The interrupted code's offset in the object; when it is elsewhere (in a hook, in libc), that of the nearest return

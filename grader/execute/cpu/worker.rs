@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 use std::io::BufReader;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
@@ -13,6 +14,7 @@ use super::launch::run_trial;
 use super::message::{Reply, Request};
 use super::object::{LoadedObject, ObjectMap};
 use super::signals;
+use crate::confine;
 use crate::execute::service::{end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
@@ -26,7 +28,6 @@ thread_local!(static ALIGNMENT: Aligned = const { Aligned(Cell::new(0)) });
 /// Serves requests on standard input until it ends. Replies go to what was standard output; from then on, whatever the
 /// kernel prints goes to standard error, which the grader captures.
 pub fn main() -> Result<()> {
-    end_with_parent(signals::keep_question_away);
     ALIGNMENT.with(|aligned| std::hint::black_box(aligned).0.set(1));
     let mut replies = take_over_stdout()?;
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
@@ -34,11 +35,15 @@ pub fn main() -> Result<()> {
     let mut loaded: Option<(LoadedObject, Arc<ObjectMap>)> = None;
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
         let result = match request {
-            Request::Load { object, map } => LoadedObject::load(&object, &map).and_then(|object| {
-                signals::install(replies.as_raw_fd(), object.base, &map.code)?;
+            Request::Load { object, map } => load(&object, &map, replies.as_raw_fd()).map(|object| {
                 loaded = Some((object, Arc::new(map)));
-                Ok(Reply::Ready)
+                Reply::Ready
             }),
+            Request::Construct => {
+                let (object, map) = loaded.as_ref().ok_or_else(|| anyhow!("nothing was loaded"))?;
+                object.construct(map);
+                Ok(Reply::Ready)
+            }
             Request::Run(run) => {
                 let (object, map) = loaded.as_mut().ok_or_else(|| anyhow!("nothing was loaded"))?;
                 object.install(hooks::table(run.watch));
@@ -62,4 +67,15 @@ pub fn main() -> Result<()> {
         wire::write(&mut replies, &reply, &[])?;
     }
     Ok(())
+}
+
+/// Loads the one object of this process. Walls come first: files before it has a second thread, the rest before any of the
+/// learner's code runs.
+fn load(path: &Path, map: &ObjectMap, replies: RawFd) -> Result<LoadedObject> {
+    confine::worker::before_loading(path)?;
+    end_with_parent(signals::keep_question_away);
+    let object = LoadedObject::load(path, map)?;
+    signals::install(replies, object.base, &map.code)?;
+    confine::worker::before_running()?;
+    Ok(object)
 }

@@ -16,6 +16,7 @@ use super::message::{GpuInfo, KernelFacts, RawObservation, Reply, Request, Run};
 use super::observation::observation;
 use super::program::{Program, geometry_for, load_request};
 use super::shared::{FIRST, INITIAL, SharedGrids};
+use crate::confine;
 use crate::execute::process::{Event, WorkerProcess};
 use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch};
 use crate::grid::Grid;
@@ -367,7 +368,9 @@ impl Worker {
         let mut command = Command::new(words.next().unwrap_or(executable));
         command.args(words);
         let kept = KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        command.arg("cuda-worker").env_clear().envs(kept);
+        // A tool brings files and sockets of its own; what runs under it is a few small grids.
+        let arguments = if under.is_some() { &["--no-sandbox"] } else { confine::worker::arguments() };
+        command.arg("cuda-worker").args(arguments).env_clear().envs(kept).env("CUDA_CACHE_DISABLE", "1");
         if under.is_some() {
             // A tool may be a shell script.
             command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));

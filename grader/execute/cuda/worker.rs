@@ -13,12 +13,14 @@ use super::message::{Load, LoadKernel, RawRound, Reply, Request, Round, Run};
 use super::rounds::Rounds;
 use super::run::{Pulse, run_trial};
 use super::shared::{FIRST, INITIAL, SharedGrids};
+use crate::confine;
 use crate::execute::service::{end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
 /// Serves requests on standard input until it ends. The context is made before the first of them is read, so that this
 /// goes on while the grader compiles. Replies go to what was standard output; what kernels print goes to standard error.
 pub fn main() -> Result<()> {
+    confine::worker::before_driver()?;
     end_with_parent(|| {});
     let mut replies = take_over_stdout()?;
     let none = |replies: &mut File, reason| wire::write(replies, &Reply::NoDevice(reason), &[]);
