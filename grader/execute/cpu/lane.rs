@@ -24,8 +24,8 @@ use crate::submission::Geometry;
 /// Most threads a block can have.
 pub const MAX_THREADS: usize = 1024;
 
-/// threadIdx where loops keep their own.
-const NO_THREAD: [u32; 4] = [u32::MAX; 4];
+/// threadIdx where loops keep their own. The word behind it lets asynchronous copies land at once.
+const NO_THREAD: [u32; 4] = [u32::MAX, u32::MAX, u32::MAX, 1];
 
 /// Bytes of the innermost frames of a thread that waits at a barrier.
 const WAITING_FRAMES: usize = 4 * 64;
@@ -51,7 +51,7 @@ pub struct Thread {
     waits_on: *const u32,
     wait_value: u32,
     stack: u32,
-    /// threadIdx, padded as the compiled code holds it.
+    /// threadIdx as the compiled code holds it, and 0.
     index: [u32; 4],
 }
 
@@ -248,13 +248,10 @@ impl Lane {
     /// Called on a coroutine's stack.
     #[inline(always)]
     pub unsafe fn copies(&mut self, thread: u32) -> &mut Copies {
-        let mut thread = thread as usize;
-        if thread >= self.count {
-            // Loops that keep threadIdx to themselves; else somebody's own call.
-            // SAFETY: the caller's word.
-            unsafe { Self::needs_coroutines(self) };
-            thread = self.standing.thread;
-        }
+        // SAFETY: the caller's word.
+        unsafe { Self::needs_coroutines(self) };
+        // A number that no thread has is somebody's own call.
+        let thread = if (thread as usize) < self.count { thread as usize } else { self.standing.thread };
         self.copies[thread].of_block(self.blocks_begun)
     }
 
