@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::compile::diagnostics::without_folders;
-use crate::compile::scratch::{clean_up_when_interrupted, scratch};
+use crate::compile::scratch::{clean_up_when_interrupted, scratch, set_last_words};
 use crate::confine;
 use crate::doctor;
 use crate::exercise::Exercise;
@@ -279,12 +279,25 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
         drop(scratch()?);
         grade::grade(order, &Exercise::shipped()?, workshop)
     };
+    let place = target.clone();
+    set_last_words(Some(Box::new(move || interrupted(place.as_ref()))));
     let graded = outbox::guarded(work).unwrap_or_else(|error| {
         // Reports travel: no folder of this machine in them.
         let reason = without_folders(&format!("{error:#}"));
         Graded::without_source(Report::of_error(reason, ExitCode::Ungraded))
     });
+    // From here on the grade is done, and its report the true one.
+    set_last_words(None);
     deliver(&graded, target.as_ref())
+}
+
+/// The report of a grade that was interrupted: nobody must take an older one for it.
+fn interrupted(target: Option<&Target>) {
+    let report = Report::of_error("interrupted before the grade was done", ExitCode::Ungraded);
+    outbox::warn("heat-grader: interrupted\n");
+    if let Some(target) = target {
+        target.write(&report).ok();
+    }
 }
 
 /// What can be told about the command line before anything is graded.
@@ -307,6 +320,7 @@ fn usable(path: &Path) -> Result<(), String> {
 fn deliver(graded: &Graded, target: Option<&Target>) -> ExitCode {
     let rendered = text::render(&graded.report, graded.source.as_deref());
     match target {
+        _ if graded.report.error.is_some() => outbox::warn(&rendered),
         Some(Target::Stdout) => outbox::warn(&rendered),
         _ => outbox::print(&rendered),
     }

@@ -67,6 +67,16 @@ fn unusable(parent: &Path, why: std::io::ErrorKind) -> anyhow::Error {
     anyhow!("cannot make a temporary folder in {parent}{why}; set TMPDIR to one that can be written to")
 }
 
+/// What an interrupted process still says before it ends.
+type LastWords = Box<dyn FnOnce() + Send>;
+
+static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
+
+/// Sets what [`clean_up_when_interrupted`] says from now on; `None`: nothing.
+pub fn set_last_words(words: Option<LastWords>) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
+}
+
 /// From now on an interrupt (Ctrl-C, SIGTERM, SIGHUP) deletes this process's folders and ends it.
 pub fn clean_up_when_interrupted() {
     // An error means that a handler is already there, which is as good.
@@ -83,6 +93,9 @@ pub fn clean_up_when_interrupted() {
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }
+        }
+        if let Some(words) = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            words();
         }
         std::process::exit(INTERRUPTED);
     });

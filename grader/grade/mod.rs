@@ -41,7 +41,7 @@ pub use workshop::Workshop;
 /// What to grade, and how.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// A folder with heat.cu, or a .cu file.
+    /// A folder with heat.cu, a .cu file, or an archive of either.
     pub path: PathBuf,
     pub scope: Scope,
     /// Whether a verdict needs nvcc to have compiled the file; else its absence is a warning.
@@ -185,7 +185,8 @@ pub fn grade_with(stations: &impl Stations, order: &Order, exercise: &Exercise) 
     };
     draft.take_source(&source);
     run_stations(stations, &source, exercise, &mut draft)?;
-    draft.add(answer::answer(source.answer.as_ref(), draft.reads.as_ref(), exercise.exercise.n));
+    let timed = draft.report.timing.is_some();
+    draft.add(answer::answer(source.answer.as_ref(), draft.reads.as_ref(), exercise.exercise.n, timed));
     Ok(draft.finish(Some(source), started))
 }
 

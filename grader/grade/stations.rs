@@ -139,10 +139,9 @@ impl Stations for Machine<'_> {
         };
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors) = match &build.outcome {
-            Outcome::Compiled(cuda) => (
-                Check::new(CheckId::Compile, Status::Pass, format!("{named} takes it for sm_{}", cuda.arch)),
-                Vec::new(),
-            ),
+            Outcome::Compiled(cuda) => {
+                (Check::new(CheckId::Compile, Status::Pass, taken(&named, cuda.arch, arch)), Vec::new())
+            }
             Outcome::Rejected(said) => (rejected(&named, said), said.shown.iter().map(diagnostic).collect()),
             Outcome::LimitHit { limit, sentence } => {
                 // Only the wall limit can be a busy machine's doing.
@@ -270,6 +269,12 @@ fn given(answer: submission::Answer) -> Given {
         ratio: row.ratio,
     };
     Given { rows: answer.rows.into_iter().map(row).collect(), ship: answer.ship.unwrap_or_default() }
+}
+
+/// nvcc takes the next architecture that it knows where it does not know the one that was wanted.
+fn taken(named: &str, arch: u32, wanted: u32) -> String {
+    let instead = if arch == wanted { String::new() } else { format!(", as it does not know sm_{wanted}") };
+    format!("{named} takes it for sm_{arch}{instead}")
 }
 
 fn rejected(named: &str, said: &diagnostics::Diagnostics) -> Check {

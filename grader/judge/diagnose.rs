@@ -7,7 +7,7 @@ const ALONG: u64 = 8;
 
 /// What the pattern of wrong cells says by itself.
 pub fn likely_causes(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
-    [unwritten(outcome), along_the_ring(wrong), not_finite(wrong)].into_iter().flatten().collect()
+    [unwritten(outcome), along_the_ring(wrong), not_finite(outcome, wrong)].into_iter().flatten().collect()
 }
 
 fn unwritten(outcome: &Outcome) -> Option<String> {
@@ -28,8 +28,10 @@ fn along_the_ring(wrong: &Wrong) -> Option<String> {
     })
 }
 
-fn not_finite(wrong: &Wrong) -> Option<String> {
-    (wrong.cells.not_finite > 0).then(|| {
+fn not_finite(outcome: &Outcome, wrong: &Wrong) -> Option<String> {
+    // A cell that nobody wrote holds NaN whatever shared memory held.
+    let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
+    (wrong.cells.not_finite > 0 && !unwritten).then(|| {
         "NaN where a number belongs is usually a shared cell used before any thread filled it: the grader fills shared \
          memory with NaN before each block."
             .to_owned()

@@ -16,7 +16,7 @@ fn json(bytes: &[u8]) -> Value {
 
 #[test]
 fn a_path_that_does_not_exist_is_a_usage_error() {
-    heat_grader().args(["check", "no/such/place"]).assert().code(2).stdout(predicate::str::contains("does not exist"));
+    heat_grader().args(["check", "no/such/place"]).assert().code(2).stderr(predicate::str::contains("does not exist"));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_report_file_is_written_for_usage_errors_too() {
 #[test]
 fn a_report_into_no_folder_is_told_before_anything_is_graded() {
     let refused = heat_grader().args(["grade", ".", "--report", "no/such/folder/r.json"]).assert().code(2);
-    refused.stdout(predicate::str::contains("no/such/folder does not exist"));
+    refused.stderr(predicate::str::contains("no/such/folder does not exist"));
 }
 
 #[test]

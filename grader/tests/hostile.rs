@@ -200,9 +200,12 @@ fn no_compiler_and_no_worker_outlives_a_grader_that_is_killed_or_interrupted() {
     };
     for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGINT] {
         for stage in [&compiling as &dyn Fn(&Path) -> bool, &running] {
-            let temporary = tempfile::tempdir().expect("a folder");
+            let (temporary, reports) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+            let report = reports.path().join("report.json");
+            fs::write(&report, "an older report").expect("a file");
             let mut command = heat_grader(temporary.path());
             command.args(["check", "--offline", "--engine", "cpu"]).arg(fixtures().join("right/plain"));
+            command.arg("--report").arg(&report);
             let mut grader = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
             assert!(within(60, || stage(temporary.path())), "the grader never came to that");
             // SAFETY: a plain system call on a child that has not been reaped.
@@ -212,6 +215,8 @@ fn no_compiler_and_no_worker_outlives_a_grader_that_is_killed_or_interrupted() {
             if signal != libc::SIGKILL {
                 let left: Vec<_> = fs::read_dir(temporary.path()).expect("the folder").flatten().collect();
                 assert!(left.is_empty(), "after signal {signal}: {left:?}");
+                let said = fs::read_to_string(&report).expect("a report");
+                assert!(said.contains("interrupted before"), "after signal {signal}: {said}");
             }
         }
     }
