@@ -96,7 +96,11 @@ fn never_of_a_worker() -> Result<Rules> {
     trapped.extend(plain(&NOT_A_WORKER));
     // A thread is a clone that shares everything; all else is a process.
     trapped.insert(libc::SYS_clone, vec![rule([bits(0, libc::CLONE_THREAD as u64, 0)])?]);
-    trapped.insert(libc::SYS_tgkill, vec![rule([is_not(0, u64::from(std::process::id()))])?]);
+    // A process that stops itself would be waited for.
+    let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].map(|signal| rule([is(2, signal as u64)]));
+    let mut signals = vec![rule([is_not(0, u64::from(std::process::id()))])?];
+    signals.extend(stops.into_iter().collect::<Result<Vec<_>>>()?);
+    trapped.insert(libc::SYS_tgkill, signals);
     for (call, flags) in [(libc::SYS_open, 1), (libc::SYS_openat, 2)] {
         let changes = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC];
         let changes = changes.map(|flag| rule([bits(flags, flag as u64, flag as u64)]));

@@ -15,8 +15,14 @@ struct thread_block {
     HG_DEVICE static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
     HG_DEVICE static dim3 dim_threads() { return group_dim(); }
     struct arrival_token {};
-    HG_DEVICE arrival_token barrier_arrive() const { return {}; }
-    HG_DEVICE void barrier_wait(arrival_token&&, unsigned line = __builtin_LINE()) const { hg_sync_threads(line); }
+    HG_DEVICE arrival_token barrier_arrive() const {
+        hg_split(HG_ARRIVES);
+        return {};
+    }
+    HG_DEVICE void barrier_wait(arrival_token&&, unsigned line = __builtin_LINE()) const {
+        hg_split(HG_WAITS);
+        hg_sync_threads(line);
+    }
 };
 using thread_group = thread_block;
 HG_DEVICE thread_block this_thread_block() { return {}; }

@@ -94,6 +94,7 @@ static constexpr int warpSize = 32;
 // ---- hooks: answered by grader/execute/cpu through the table in hooks.inc ------------------------------------------
 extern "C" {
 void hg_sync_threads(unsigned site);
+void hg_split(unsigned what);
 int hg_sync_reduce(unsigned site, int operation, int value);
 const unsigned long long* hg_warp_exchange(unsigned mask, unsigned long long value, unsigned line);
 unsigned hg_active_mask();
@@ -105,6 +106,13 @@ void hg_atomic(const void* address, size_t bytes);
 [[noreturn]] void hg_unsupported(const char* construct);
 unsigned long long hg_clock();
 }
+
+// A barrier that threads which have returned do not reach: unlike __syncthreads, the others then wait for ever.
+#define HG_WHOLE_BLOCK 0x80000000u
+// What a thread does at a barrier whose arrival and wait are apart: grader/execute/cpu/lane.rs.
+#define HG_WAITS 0u
+#define HG_ARRIVES 1u
+#define HG_ARRIVES_AND_WAITS 2u
 
 // The thread's number in its block, x fastest.
 HG_DEVICE unsigned hg_block_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }

@@ -21,10 +21,14 @@ class barrier {
 public:
     struct arrival_token {};
     barrier() = default;
-    HG_DEVICE arrival_token arrive(ptrdiff_t = 1) { return {}; }
+    HG_DEVICE arrival_token arrive(ptrdiff_t = 1) {
+        hg_split(HG_ARRIVES);
+        return {};
+    }
     HG_DEVICE void wait(arrival_token&&, unsigned line = __builtin_LINE()) const {
+        hg_split(HG_WAITS);
         hg_land();
-        hg_sync_threads(line);
+        hg_sync_threads(line | HG_WHOLE_BLOCK);
     }
     // What a thread does before it waits for the others: thread_loops.rs cuts a kernel behind it.
     HG_DEVICE void hg_land() const {
@@ -32,7 +36,11 @@ public:
         hg_async_commit();
         hg_async_wait(0);
     }
-    HG_DEVICE void arrive_and_wait(unsigned line = __builtin_LINE()) { wait(arrive(), line); }
+    HG_DEVICE void arrive_and_wait(unsigned line = __builtin_LINE()) {
+        hg_split(HG_ARRIVES_AND_WAITS);
+        hg_land();
+        hg_sync_threads(line | HG_WHOLE_BLOCK);
+    }
     template <thread_scope S> friend HG_DEVICE void init(barrier<S>*, ptrdiff_t);
 
 private:

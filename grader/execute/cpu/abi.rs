@@ -16,6 +16,7 @@ pub enum Slot {
     Unsupported = 9,
     Clock = 10,
     OutOfBounds = 11,
+    Split = 12,
     Read1 = 16,
     Read2 = 17,
     Read4 = 18,

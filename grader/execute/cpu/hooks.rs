@@ -23,6 +23,7 @@ pub fn table(watch: Watch) -> [usize; SLOTS] {
     set(Slot::AsyncCopy, async_copy as *const ());
     set(Slot::AsyncCommit, async_commit as *const ());
     set(Slot::AsyncWait, async_wait as *const ());
+    set(Slot::Split, split as *const ());
     set(Slot::Atomic, atomic as *const ());
     set(Slot::Trap, trap as *const ());
     set(Slot::Unsupported, unsupported as *const ());
@@ -76,6 +77,12 @@ fn touch(address: usize, bytes: usize, code: usize, kind: TouchKind) {
     let lane = unsafe { &mut *lane };
     if lane.checker.watch == Watch::Fast || lane.stacks().contain(address) || lane.in_exchange(address) {
         return;
+    }
+    if kind == TouchKind::Write && lane.has_arrived_ahead() && lane.variables.in_segment(address) {
+        // SAFETY: called by the running thread on its own stack.
+        unsafe {
+            lane::unsupported(lane, "a store to shared memory between arriving at a barrier and waiting there", code)
+        }
     }
     let standing = lane.standing;
     lane.bytes_read += lane.checker.touch(Touch { address, bytes, code, kind }, &standing) as u64;
@@ -137,6 +144,12 @@ extern "C" fn sync_threads(line: u32) {
     unsafe { Lane::arrive(lane::current(), line) }
 }
 
+/// A thread arrives at a barrier whose arrival and wait are apart, or waits there.
+extern "C" fn split(what: u32, code: usize) {
+    // SAFETY: as above.
+    unsafe { Lane::split(lane::current(), what, code) }
+}
+
 extern "C" fn sync_reduce(line: u32, operation: i32, value: i32) -> i32 {
     // SAFETY: as above.
     unsafe { Lane::reduce(lane::current(), line, operation.clamp(0, 2) as usize, value) }
@@ -191,13 +204,8 @@ extern "C" fn trap(why: i32, code: usize) {
 }
 
 extern "C" fn unsupported(construct: *const c_char, code: usize) {
-    let lane = lane::current();
     // SAFETY: the headers pass a string literal; the rest as in `trap`.
-    unsafe {
-        let construct = CStr::from_ptr(construct).to_string_lossy().into_owned();
-        let fault = RawFault::Unsupported { construct, site: lane::site(code, (*lane).checker.base) };
-        lane::fail(lane, fault)
-    }
+    unsafe { lane::unsupported(lane::current(), &CStr::from_ptr(construct).to_string_lossy(), code) }
 }
 
 extern "C" fn clock() -> u64 {

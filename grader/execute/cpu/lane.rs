@@ -51,6 +51,8 @@ pub struct Thread {
     waits_on: *const u32,
     wait_value: u32,
     stack: u32,
+    /// It has arrived at a barrier that it has not waited at.
+    arrived_ahead: bool,
     /// threadIdx as the compiled code holds it, and 0.
     index: [u32; 4],
 }
@@ -60,6 +62,10 @@ pub struct Thread {
 struct Barrier {
     phase: u32,
     arrived: usize,
+    /// Threads that have returned do not reach it, and somebody waits for all of them.
+    whole: bool,
+    /// Threads that have arrived and returned without waiting.
+    gone_ahead: usize,
     /// Line and thread of the first arrival of this phase.
     first: Option<(u32, usize)>,
     /// count, and, or of the values brought, for even and odd phases.
@@ -119,7 +125,14 @@ pub struct Arguments {
 
 impl Lane {
     pub fn new(kernel: KernelFn, variables: LaneVariables, checker: Checker, grids: GridMap) -> Result<Box<Self>> {
-        let thread = || Thread { context: ptr::null_mut(), waits_on: &NEVER, wait_value: 0, stack: 0, index: [0; 4] };
+        let thread = || Thread {
+            context: ptr::null_mut(),
+            waits_on: &NEVER,
+            wait_value: 0,
+            stack: 0,
+            arrived_ahead: false,
+            index: [0; 4],
+        };
         Ok(Box::new(Self {
             standing: Standing { grids, block: 0, thread: 0, dynamic: 0, n: 0 },
             bytes_read: 0,
@@ -179,6 +192,7 @@ impl Lane {
         self.barrier.arrived = 0;
         self.barrier.first = None;
         self.barrier.reduced = [REDUCE_START; 2];
+        (self.barrier.whole, self.barrier.gone_ahead) = (false, 0);
         for warp in &mut self.warps[..self.count.div_ceil(32)] {
             warp.reset();
         }
@@ -361,12 +375,15 @@ impl Lane {
             Self::needs_coroutines(lane);
             let this = &mut *lane;
             let phase = this.barrier.phase;
+            this.barrier.whole |= line & WHOLE_BLOCK != 0;
             if this.checker.watch == Watch::Full {
-                this.note_arrival(line);
+                this.note_arrival(line & !WHOLE_BLOCK);
             }
             this.barrier.arrived += 1;
-            if this.barrier.arrived >= this.live {
-                this.release();
+            if this.barrier.arrived >= this.live
+                && let Some(end) = this.release()
+            {
+                Self::stop(lane, end);
             }
             Self::wait(lane, &raw const (*lane).barrier.phase, phase);
         }
@@ -402,8 +419,44 @@ impl Lane {
         }
     }
 
-    /// Everybody has arrived, or returned: opens the barrier.
-    fn release(&mut self) {
+    /// `what` the running thread does at a barrier whose arrival and wait are apart: 0 waits, 1 arrives, 2 both. Followed under
+    /// full watch only.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    pub unsafe fn split(lane: *mut Self, what: u32, code: usize) {
+        // SAFETY: as for `arrive`.
+        unsafe {
+            if (*lane).checker.watch != Watch::Full {
+                return;
+            }
+            let thread = (*lane).standing.thread;
+            let ahead = &mut (&mut (*lane).threads)[thread].arrived_ahead;
+            if what != 0 && *ahead {
+                unsupported(lane, ARRIVED_ONLY, code);
+            }
+            *ahead = what == 1;
+        }
+    }
+
+    /// Whether the running thread has arrived at a barrier that it has not waited at.
+    pub fn has_arrived_ahead(&self) -> bool {
+        self.threads[self.standing.thread].arrived_ahead
+    }
+
+    /// Everybody has arrived, or returned: opens the barrier, unless it waits for those that have returned, too.
+    fn release(&mut self) -> Option<BlockEnd> {
+        if self.barrier.whole && self.live < self.count {
+            if self.barrier.gone_ahead > 0 {
+                self.fault = Some(RawFault::Unsupported { construct: ARRIVED_ONLY.to_owned(), site: None });
+                return Some(BlockEnd::Stopped);
+            }
+            if let Some((line, thread)) = self.barrier.first {
+                let waiting = self.actor_of(thread);
+                self.checker.barrier_after_exit(waiting, line);
+            }
+            return Some(BlockEnd::Deadlock);
+        }
         if self.live < self.count
             && let Some((line, thread)) = self.barrier.first
         {
@@ -413,8 +466,10 @@ impl Lane {
         self.barrier.phase = self.barrier.phase.wrapping_add(1);
         self.barrier.arrived = 0;
         self.barrier.first = None;
+        self.barrier.whole = false;
         self.barrier.reduced[self.barrier.phase as usize & 1] = REDUCE_START;
         self.checker.begin_interval();
+        None
     }
 
     /// A warp operation of the running thread: see [`Warp::exchange`].
@@ -454,21 +509,30 @@ impl Lane {
         self.existing_mask(warp) & !self.warps[warp].returned()
     }
 
-    /// The running thread returned from the kernel.
+    /// The running thread returned from the kernel. Says when the block cannot go on.
     #[inline(always)]
-    fn retire(&mut self) {
+    fn retire(&mut self) -> Option<BlockEnd> {
         let (warp, lane_bit) = (self.standing.thread / 32, self.standing.thread % 32);
         self.threads[self.standing.thread].waits_on = &NEVER;
         self.threads[self.standing.thread].wait_value = NEVER;
         self.live -= 1;
-        if self.barrier.arrived > 0 && self.barrier.arrived >= self.live {
-            self.release();
+        if std::mem::take(&mut self.threads[self.standing.thread].arrived_ahead) {
+            self.barrier.gone_ahead += 1;
         }
+        let opens = self.barrier.arrived > 0 && self.barrier.arrived >= self.live;
+        let end = if opens { self.release() } else { None };
         self.warps[warp].retire(lane_bit);
+        end
     }
 }
 
 const REDUCE_START: [i32; 3] = [0, 1, 0];
+
+/// What a barrier's site has where returned threads count as missing (cuda_runtime.h).
+const WHOLE_BLOCK: u32 = 1 << 31;
+
+/// What is not followed further than that.
+const ARRIVED_ONLY: &str = "a barrier at which some threads arrive and do not wait";
 
 /// Where every coroutine starts: runs the current thread, then those that have not started yet, until somebody else
 /// must go on.
@@ -481,7 +545,9 @@ unsafe extern "C" fn thread_main() -> ! {
         // kernel runs or across a switch.
         unsafe {
             kernel(arguments.input, arguments.output, arguments.n, arguments.r);
-            (*lane).retire();
+            if let Some(end) = (*lane).retire() {
+                Lane::stop(lane, end);
+            }
             let this = &mut *lane;
             if this.started < this.count {
                 let stack = this.threads[this.standing.thread].stack;
@@ -529,6 +595,18 @@ pub unsafe fn fail(lane: *mut Lane, fault: RawFault) -> ! {
         Lane::needs_coroutines(lane);
         (*lane).fault = Some(fault);
         Lane::stop(lane, BlockEnd::Stopped)
+    }
+}
+
+/// Ends the block because this engine cannot run a construct.
+///
+/// # Safety
+/// Called on the running thread's own stack.
+pub unsafe fn unsupported(lane: *mut Lane, construct: &str, code: usize) -> ! {
+    // SAFETY: the caller's word.
+    unsafe {
+        let site = site(code, (*lane).checker.base);
+        fail(lane, RawFault::Unsupported { construct: construct.to_owned(), site })
     }
 }
 
