@@ -1,4 +1,4 @@
-//! Runs a judge's plan on an engine: two streams of trials side by side, folded in the order of the plan.
+//! Runs a judge's plan on an engine: streams of trials side by side, folded in the order of the plan.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -228,11 +228,12 @@ impl Bench<'_> {
         if planned.kind == Kind::Time {
             return Ok(Some(self.timed(planned)));
         }
-        if (planned.on, planned.kind) == (Processor::Gpu, Kind::Count) {
-            // The reference's process has nothing else to do yet.
-            self.engine.count_reference(&planned.trial())?;
-        }
+        let counts_on_gpu = (planned.on, planned.kind) == (Processor::Gpu, Kind::Count);
         let mut case = Case::new(self.exercise, planned);
+        if let Some(request) = case.next().filter(|_| counts_on_gpu) {
+            // The reference's process has nothing else to do yet. What goes wrong is told when the timing comes to it.
+            let _ = self.engine.count_reference(&request.trial);
+        }
         while let Some(request) = case.next() {
             if self.cancelled.load(Ordering::Relaxed) {
                 return Ok(None);

@@ -98,9 +98,9 @@ void hg_split(unsigned what);
 int hg_sync_reduce(unsigned site, int operation, int value);
 const unsigned long long* hg_warp_exchange(unsigned mask, unsigned long long value, unsigned line);
 unsigned hg_active_mask();
-void hg_copy_issue(void* to, const void* from, size_t bytes, size_t zero_fill, unsigned thread);
-void hg_copy_commit(unsigned thread);
-void hg_copy_land(unsigned newest_left, unsigned thread);
+void hg_copy_issue(void* to, const void* from, size_t bytes, size_t zero_fill);
+void hg_copy_commit();
+void hg_copy_land(unsigned newest_left);
 void hg_atomic(const void* address, size_t bytes);
 [[noreturn]] void hg_trap(int why);
 [[noreturn]] void hg_unsupported(const char* construct);
@@ -128,16 +128,16 @@ HG_DEVICE bool hg_land_at_once() {
     return at_once != 0;
 }
 HG_DEVICE void hg_async_copy(void* to, const void* from, size_t bytes, size_t zero_fill) {
-    if (!hg_land_at_once()) return hg_copy_issue(to, from, bytes, zero_fill, hg_block_rank());
+    if (!hg_land_at_once()) return hg_copy_issue(to, from, bytes, zero_fill);
     const size_t real = zero_fill < bytes ? bytes - zero_fill : 0;
     __builtin_memmove(to, from, real);
     __builtin_memset(static_cast<char*>(to) + real, 0, bytes - real);
 }
 HG_DEVICE void hg_async_commit() {
-    if (!hg_land_at_once()) hg_copy_commit(hg_block_rank());
+    if (!hg_land_at_once()) hg_copy_commit();
 }
 HG_DEVICE void hg_async_wait(unsigned newest_left) {
-    if (!hg_land_at_once()) hg_copy_land(newest_left, hg_block_rank());
+    if (!hg_land_at_once()) hg_copy_land(newest_left);
 }
 
 // What a thread keeps of one local from a barrier interval to the next, when intervals run as loops (thread_loops.rs).

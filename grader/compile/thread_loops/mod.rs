@@ -142,10 +142,10 @@ fn index_wanted(tokens: &[Token], kernel: Function) -> Option<Index> {
     Some(if known || asks_headers(tokens) { Index::Global } else { Index::Local })
 }
 
-/// Whether functions of our CUDA headers that know their thread may be called: groups, and asynchronous copies.
+/// Whether functions of our CUDA headers that know their thread may be called: those of groups.
 fn asks_headers(tokens: &[Token]) -> bool {
     const WORDS: [&str; 2] = ["cooperative_groups", "cuda"];
-    identifiers(tokens).any(|word| WORDS.contains(&word) || word.starts_with("__pipeline_"))
+    identifiers(tokens).any(|word| WORDS.contains(&word))
 }
 
 /// Names that rewrite.rs gives to views of the dynamic shared array.

@@ -165,21 +165,21 @@ extern "C" fn active_mask() -> u32 {
     unsafe { (*lane::current()).active_mask() }
 }
 
-extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, thread: u32, code: usize) {
+extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, code: usize) {
     touch(from as usize, bytes.saturating_sub(zero_fill), code, TouchKind::Read);
     // SAFETY: as in `touch`.
-    unsafe { (&mut *lane::current()).copies(thread).issue(Copy { to, from, bytes, zero_fill, code }) };
+    unsafe { (&mut *lane::current()).copies().issue(Copy { to, from, bytes, zero_fill, code }) };
 }
 
-extern "C" fn async_commit(thread: u32) {
+extern "C" fn async_commit() {
     // SAFETY: as in `touch`.
-    unsafe { (*lane::current()).copies(thread).commit() };
+    unsafe { (*lane::current()).copies().commit() };
 }
 
 /// Copies land here, not when they are issued: a forgotten wait is then seen as a never-written read.
-extern "C" fn async_wait(newest_left: u32, thread: u32) {
+extern "C" fn async_wait(newest_left: u32) {
     // SAFETY: as in `touch`; the reference ends before the copy is looked at.
-    while let Some(copy) = unsafe { (*lane::current()).copies(thread).land(newest_left as usize) } {
+    while let Some(copy) = unsafe { (*lane::current()).copies().land(newest_left as usize) } {
         touch(copy.to as usize, copy.bytes, copy.code, TouchKind::Write);
         // SAFETY: the kernel asked for exactly this copy; a wild pointer faults as the kernel's own access would.
         unsafe {

@@ -4,11 +4,14 @@
 //! A kernel without barriers therefore never switches. A waiting thread names a counter and the value it must leave;
 //! whoever completes a barrier or a warp operation moves the counter on, which frees all waiters at once.
 
+mod barrier;
+
 use std::cell::Cell;
 use std::ptr;
 
 use anyhow::Result;
 
+use self::barrier::Barrier;
 use super::abi::KernelFn;
 use super::arena::GridMap;
 use super::checker::{Checker, Standing};
@@ -18,7 +21,7 @@ use super::raw::{RawFault, Site};
 use super::stacks::{Stacks, prefetch};
 use super::switch;
 use super::warp::Warp;
-use crate::execute::{Actor, Watch};
+use crate::execute::Actor;
 use crate::submission::Geometry;
 
 /// Most threads a block can have.
@@ -55,21 +58,6 @@ pub struct Thread {
     arrived_ahead: bool,
     /// threadIdx as the compiled code holds it, and 0.
     index: [u32; 4],
-}
-
-/// State of the block's barrier, for `__syncthreads` and its reducing kin.
-#[derive(Default)]
-struct Barrier {
-    phase: u32,
-    arrived: usize,
-    /// Threads that have returned do not reach it, and somebody waits for all of them.
-    whole: bool,
-    /// Threads that have arrived and returned without waiting.
-    gone_ahead: usize,
-    /// Line and thread of the first arrival of this phase.
-    first: Option<(u32, usize)>,
-    /// count, and, or of the values brought, for even and odd phases.
-    reduced: [[i32; 3]; 2],
 }
 
 /// How a block ended.
@@ -189,10 +177,7 @@ impl Lane {
         if self.loops.is_some() {
             return self.run_loops();
         }
-        self.barrier.arrived = 0;
-        self.barrier.first = None;
-        self.barrier.reduced = [REDUCE_START; 2];
-        (self.barrier.whole, self.barrier.gone_ahead) = (false, 0);
+        self.barrier.begin_block();
         for warp in &mut self.warps[..self.count.div_ceil(32)] {
             warp.reset();
         }
@@ -256,17 +241,15 @@ impl Lane {
         &self.stacks
     }
 
-    /// Asynchronous copies of a thread of the running block, which is the running one.
+    /// The running thread's asynchronous copies.
     ///
     /// # Safety
     /// Called on a coroutine's stack.
     #[inline(always)]
-    pub unsafe fn copies(&mut self, thread: u32) -> &mut Copies {
+    pub unsafe fn copies(&mut self) -> &mut Copies {
         // SAFETY: the caller's word.
         unsafe { Self::needs_coroutines(self) };
-        // A number that no thread has is somebody's own call.
-        let thread = if (thread as usize) < self.count { thread as usize } else { self.standing.thread };
-        self.copies[thread].of_block(self.blocks_begun)
+        self.copies[self.standing.thread].of_block(self.blocks_begun)
     }
 
     /// Whether an address lies in the values of a warp operation, which the CUDA headers read.
@@ -364,114 +347,6 @@ impl Lane {
         unreachable!("an abandoned coroutine was resumed")
     }
 
-    /// `__syncthreads` on `line`: the running thread waits for the others.
-    ///
-    /// # Safety
-    /// Called on the running thread's own stack.
-    #[inline(always)]
-    pub unsafe fn arrive(lane: *mut Self, line: u32) {
-        // SAFETY: one OS thread owns the lane; references end before the switch inside `wait`.
-        unsafe {
-            Self::needs_coroutines(lane);
-            let this = &mut *lane;
-            let phase = this.barrier.phase;
-            this.barrier.whole |= line & WHOLE_BLOCK != 0;
-            if this.checker.watch == Watch::Full {
-                this.note_arrival(line & !WHOLE_BLOCK);
-            }
-            this.barrier.arrived += 1;
-            if this.barrier.arrived >= this.live
-                && let Some(end) = this.release()
-            {
-                Self::stop(lane, end);
-            }
-            Self::wait(lane, &raw const (*lane).barrier.phase, phase);
-        }
-    }
-
-    /// `__syncthreads_count`, `_and`, `_or` (operation 0, 1, 2): also brings a value, and gets what became of all values.
-    ///
-    /// # Safety
-    /// Called on the running thread's own stack.
-    pub unsafe fn reduce(lane: *mut Self, line: u32, operation: usize, value: i32) -> i32 {
-        // SAFETY: as for `arrive`.
-        unsafe {
-            Self::needs_coroutines(lane);
-            let set = (*lane).barrier.phase as usize & 1;
-            let reduced = &mut (&mut (*lane).barrier.reduced)[set];
-            reduced[0] += i32::from(value != 0);
-            reduced[1] &= i32::from(value != 0);
-            reduced[2] |= i32::from(value != 0);
-            Self::arrive(lane, line);
-            (&(*lane).barrier.reduced)[set][operation]
-        }
-    }
-
-    /// Compares this arrival's barrier with the first one's.
-    fn note_arrival(&mut self, line: u32) {
-        match self.barrier.first {
-            None => self.barrier.first = Some((line, self.standing.thread)),
-            Some((first, thread)) if first != line => {
-                let (here, there) = (self.actor(), self.actor_of(thread));
-                self.checker.barrier_divergence(here, line, there, first);
-            }
-            Some(_) => {}
-        }
-    }
-
-    /// `what` the running thread does at a barrier whose arrival and wait are apart: 0 waits, 1 arrives, 2 both. Followed under
-    /// full watch only.
-    ///
-    /// # Safety
-    /// Called on the running thread's own stack.
-    pub unsafe fn split(lane: *mut Self, what: u32, code: usize) {
-        // SAFETY: as for `arrive`.
-        unsafe {
-            if (*lane).checker.watch != Watch::Full {
-                return;
-            }
-            let thread = (*lane).standing.thread;
-            let ahead = &mut (&mut (*lane).threads)[thread].arrived_ahead;
-            if what != 0 && *ahead {
-                unsupported(lane, ARRIVED_ONLY, code);
-            }
-            *ahead = what == 1;
-        }
-    }
-
-    /// Whether the running thread has arrived at a barrier that it has not waited at.
-    pub fn has_arrived_ahead(&self) -> bool {
-        self.threads[self.standing.thread].arrived_ahead
-    }
-
-    /// Everybody has arrived, or returned: opens the barrier, unless it waits for those that have returned, too.
-    fn release(&mut self) -> Option<BlockEnd> {
-        if self.barrier.whole && self.live < self.count {
-            if self.barrier.gone_ahead > 0 {
-                self.fault = Some(RawFault::Unsupported { construct: ARRIVED_ONLY.to_owned(), site: None });
-                return Some(BlockEnd::Stopped);
-            }
-            if let Some((line, thread)) = self.barrier.first {
-                let waiting = self.actor_of(thread);
-                self.checker.barrier_after_exit(waiting, line);
-            }
-            return Some(BlockEnd::Deadlock);
-        }
-        if self.live < self.count
-            && let Some((line, thread)) = self.barrier.first
-        {
-            let waiting = self.actor_of(thread);
-            self.checker.barrier_after_exit(waiting, line);
-        }
-        self.barrier.phase = self.barrier.phase.wrapping_add(1);
-        self.barrier.arrived = 0;
-        self.barrier.first = None;
-        self.barrier.whole = false;
-        self.barrier.reduced[self.barrier.phase as usize & 1] = REDUCE_START;
-        self.checker.begin_interval();
-        None
-    }
-
     /// A warp operation of the running thread: see [`Warp::exchange`].
     ///
     /// # Safety
@@ -516,23 +391,11 @@ impl Lane {
         self.threads[self.standing.thread].waits_on = &NEVER;
         self.threads[self.standing.thread].wait_value = NEVER;
         self.live -= 1;
-        if std::mem::take(&mut self.threads[self.standing.thread].arrived_ahead) {
-            self.barrier.gone_ahead += 1;
-        }
-        let opens = self.barrier.arrived > 0 && self.barrier.arrived >= self.live;
-        let end = if opens { self.release() } else { None };
+        let end = self.leave_barrier();
         self.warps[warp].retire(lane_bit);
         end
     }
 }
-
-const REDUCE_START: [i32; 3] = [0, 1, 0];
-
-/// What a barrier's site has where returned threads count as missing (cuda_runtime.h).
-const WHOLE_BLOCK: u32 = 1 << 31;
-
-/// What is not followed further than that.
-const ARRIVED_ONLY: &str = "a barrier at which some threads arrive and do not wait";
 
 /// Where every coroutine starts: runs the current thread, then those that have not started yet, until somebody else
 /// must go on.
