@@ -20,6 +20,8 @@ pub struct Declarator<'t> {
     bounds: &'t [Token],
     /// Its initialiser, without `=`; empty when there is none.
     initialiser: &'t [Token],
+    /// Whether it stands in brackets behind the name, as a constructor's arguments do.
+    constructed: bool,
 }
 
 /// What reading a name in an initialiser gives when it is read again after a barrier.
@@ -31,6 +33,9 @@ pub enum Reading {
     Place,
     Differs,
 }
+
+/// The alias of cuda_runtime.h that lets a type which is spelled around its name stand in front of it.
+pub const SPELLED: &str = "hg_spelled";
 
 /// Words that start a statement which is no declaration.
 const NOT_TYPES: [&str; 14] = [
@@ -87,11 +92,15 @@ fn head_length(statement: &[Token]) -> Option<usize> {
             ">>" => angles -= 2,
             "=" | "(" | "{" | "[" | ";" | "," if angles == 0 => return Some(at),
             "*" | "&" | "&&" | "::" => {}
-            _ if token.is_identifier() || (angles > 0 && (token.kind == TokenKind::Number || token.is(","))) => {}
+            _ if token.is_identifier() || (angles > 0 && is_in_template_argument(token)) => {}
             _ => return None,
         }
     }
     None
+}
+
+fn is_in_template_argument(token: &Token) -> bool {
+    token.kind == TokenKind::Number || [",", "(", ")", "[", "]"].iter().any(|part| token.is(part))
 }
 
 fn split_at_commas(tokens: &[Token]) -> Vec<&[Token]> {
@@ -126,13 +135,13 @@ fn declarator(tokens: &[Token]) -> Option<Declarator<'_>> {
         })
         .count();
     let (bounds, initialiser) = rest.split_at(bounds);
-    let initialiser = match initialiser.first() {
-        None => initialiser,
-        Some(first) if first.is("=") => &initialiser[1..],
-        Some(first) if first.is("(") || first.is("{") => initialiser,
+    let (initialiser, constructed) = match initialiser.first() {
+        None => (initialiser, false),
+        Some(first) if first.is("=") => (&initialiser[1..], false),
+        Some(first) if first.is("(") || first.is("{") => (initialiser, true),
         Some(_) => return None,
     };
-    Some(Declarator { prefix: &tokens[..prefix], name, bounds, initialiser })
+    Some(Declarator { prefix: &tokens[..prefix], name, bounds, initialiser, constructed })
 }
 
 impl Declaration<'_> {
@@ -148,6 +157,19 @@ impl Declaration<'_> {
             let never_assigned = declarator.is_reference() || !is_assigned(name, body);
             fixed && never_assigned && declarator.bounds.is_empty() && declarator.is_pure(&reading)
         })
+    }
+
+    /// The type of one of its names that a constructor with arguments makes: without them there may be no such object.
+    pub fn class_of(&self, declarator: &Declarator) -> Option<String> {
+        let plain = declarator.prefix.is_empty() && declarator.bounds.is_empty();
+        let words = self.base.iter().filter(|token| !token.is("const")).map(|token| &*token.text);
+        let class = words.collect::<Vec<_>>().join(" ");
+        (plain && declarator.constructed && class != "auto").then_some(class)
+    }
+
+    /// Whether its names point to arrays: `float (*rows)[34]`, as [`super::thread_loops`] spells it.
+    pub fn is_spelled_out(&self) -> bool {
+        self.base.iter().any(|token| token.is(SPELLED))
     }
 
     /// The declaration of one of its names without an initialiser; `None` when there is no such thing.

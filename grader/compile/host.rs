@@ -14,6 +14,7 @@ use regex::{Captures, Regex};
 use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
 use super::host_only;
 use super::nvcc::{Build, Outcome, judge};
+use super::preprocessed::Preprocessed;
 use super::process::{Limits, Tool};
 use super::rewrite::{HostCode, to_cpp};
 use super::scratch::{Scratch, scratch};
@@ -36,7 +37,6 @@ const ALIASES: [(&str, &[&str]); 4] = [
     (
         "cuda_runtime.h",
         &[
-            "cuda.h",
             "cuda_runtime_api.h",
             "device_launch_parameters.h",
             "device_functions.h",
@@ -142,6 +142,8 @@ pub struct HostBuilds {
     pub checked: Option<PathBuf>,
     /// Whether host code had to be dropped to compile.
     pub without_host_code: bool,
+    /// What the preprocessor left of the text as it was handed in; `None` where lines of it had to be left out.
+    pub preprocessed: Option<Preprocessed>,
     _folder: Scratch,
 }
 
@@ -151,7 +153,7 @@ impl HostBuilds {
         let folder = scratch()?;
         let fast = folder.path().join("fast.so");
         fs::write(&fast, object).context("cannot write to the temporary folder")?;
-        Ok(Self { fast, checked: None, without_host_code: false, _folder: folder })
+        Ok(Self { fast, checked: None, without_host_code: false, preprocessed: None, _folder: folder })
     }
 }
 
@@ -226,7 +228,8 @@ fn build_with(
         None => None,
     };
     let without_host_code = host == HostCode::Dropped;
-    let builds = HostBuilds { fast: fast_object, checked, without_host_code, _folder: folder };
+    let preprocessed = (!without_host_code).then(|| Preprocessed::of(&text));
+    let builds = HostBuilds { fast: fast_object, checked, without_host_code, preprocessed, _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }
 
@@ -254,6 +257,8 @@ fn write_inputs(folder: &Path, source: &str) -> Result<()> {
         for (name, text) in HEADERS {
             write(&format!("include/{name}"), text)?;
         }
+        // Only this one says which version of the driver's interface it is.
+        write("include/cuda.h", "#pragma once\n#define CUDA_VERSION 13000\n#include <cuda_runtime.h>\n")?;
         for (target, names) in ALIASES {
             for name in names {
                 write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;

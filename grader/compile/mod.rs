@@ -16,6 +16,7 @@ mod kernels;
 mod naming;
 pub mod nvcc;
 mod output;
+pub mod preprocessed;
 pub mod process;
 pub mod ptx;
 mod rewrite;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use regex::Regex;
 
 use super::diagnostics::pattern;
-use super::nvcc::{Entry, Ptx, entries};
+use super::nvcc::{Entry, entries};
 use super::process::Finished;
 
 /// An identifier that no text can know: `hg_` and 16 hexadecimal digits.
@@ -48,12 +48,12 @@ impl Naming {
     }
 
     /// The PTX without the variable, and where it pointed to; else the one kernel whose name fits.
-    pub fn taken_from(&self, ptx: &str) -> Ptx {
+    pub fn taken_from(&self, ptx: &str) -> (String, Option<String>) {
         let variable = pattern(&format!(r"(?m)^[^\n]*\b{} = ([\w$%]+);[^\n]*\n", self.name));
         let entry = variable.captures(ptx).map(|found| found[1].to_owned());
         let text = variable.replace(ptx, "").into_owned();
         let entry = entry.or_else(|| named(&entries(&text), &self.kernel));
-        Ptx { text, entry }
+        (text, entry)
     }
 }
 

@@ -17,6 +17,7 @@ use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, S
 use super::kernels::kernel_uses;
 pub use super::kernels::{Entry, KernelUse, entries};
 use super::naming::Naming;
+use super::preprocessed::Preprocessed;
 use super::process::{Finished, Limit, Limits, Tool};
 use super::scratch::scratch;
 use super::toolkit::{HostCompiler, Toolkit};
@@ -66,6 +67,8 @@ pub struct Cuda {
     /// The architecture compiled for: 75 is sm_75. Not the one asked for where this nvcc does not know that.
     pub arch: u32,
     pub assembled: Assembled,
+    /// What its preprocessor left of the text, where it left that.
+    pub preprocessed: Option<Preprocessed>,
 }
 
 /// PTX assembled by ptxas.
@@ -116,10 +119,12 @@ fn compile_and_assemble(
     let started = Instant::now();
     let (compiled, arch) = to_ptx(toolkit, gxx, source, kernel, arch)?;
     let mut warnings = compiled.warnings;
-    let outcome = compiled.outcome.and_then(|Ptx { text, entry }| {
+    let outcome = compiled.outcome.and_then(|Ptx { text, entry, preprocessed }| {
         let built = assemble(toolkit, &text, arch, None)?;
         warnings.append(built.warnings);
-        built.outcome.and_then(|assembled| Ok(Outcome::Compiled(Cuda { ptx: text, entry, arch, assembled })))
+        built
+            .outcome
+            .and_then(|assembled| Ok(Outcome::Compiled(Cuda { ptx: text, entry, arch, assembled, preprocessed })))
     })?;
     Ok(Build { outcome, warnings, wall: started.elapsed() })
 }
@@ -130,6 +135,8 @@ pub struct Ptx {
     pub text: String,
     /// As in [`Cuda`].
     pub entry: Option<String>,
+    /// As in [`Cuda`].
+    pub preprocessed: Option<Preprocessed>,
 }
 
 /// nvcc alone: the PTX of `source`, and the architecture it is for.
@@ -171,7 +178,10 @@ fn to_ptx_within(
     }
     let mut build = judge(&finished, source, folder.path(), || {
         let text = fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")?;
-        Ok(naming.as_ref().map_or(Ptx { text: text.clone(), entry: None }, |naming| naming.taken_from(&text)))
+        let preprocessed = fs::read(folder.path().join(PREPROCESSED)).ok();
+        let preprocessed = preprocessed.map(|bytes| Preprocessed::of(&String::from_utf8_lossy(&bytes)));
+        let (text, entry) = naming.as_ref().map_or((text.clone(), None), |naming| naming.taken_from(&text));
+        Ok(Ptx { text, entry, preprocessed })
     })?;
     if let Some(naming) = &naming {
         build.warnings.shown.retain(|said| !said.message.contains(&naming.name));
@@ -201,6 +211,9 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: u32, registers: Option<u32>)
         Ok(Assembled { cubin, kernels: kernel_uses(&finished.stderr) })
     })
 }
+
+/// The text as nvcc's host compiler preprocessed it for the GPU, which `-keep` leaves.
+const PREPROCESSED: &str = "heat.cpp1.ii";
 
 /// Small headers of the toolkit that an nvcc from the package index comes without; the toolkit's own win.
 const HEADERS: [(&str, &str); 3] = [
@@ -236,7 +249,7 @@ pub fn missing_library(said: &Diagnostics) -> Option<(u32, String)> {
 
 fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
     Tool::new(&toolkit.nvcc, folder)
-        .args(["-std=c++17", "-O3", "-ptx", "-lineinfo", "-allow-unsupported-compiler"])
+        .args(["-std=c++17", "-O3", "-ptx", "-keep", "-lineinfo", "-allow-unsupported-compiler"])
         .arg(format!("-arch=sm_{arch}"))
         // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
         .args(["-Xcompiler", "-fno-diagnostics-show-caret"])

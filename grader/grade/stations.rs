@@ -12,6 +12,7 @@ use crate::compile::diagnostics::{self, Severity, Speaker};
 use crate::compile::gpu::{self, GpuBuilds};
 use crate::compile::host::{self, HostBuilds, Wanted};
 use crate::compile::nvcc::{self, Outcome};
+use crate::compile::preprocessed::Preprocessed;
 use crate::compile::process::Limit;
 use crate::compile::toolkit::{HostCompiler, Lookup, Toolkit, find_sanitizer};
 use crate::execute::cpu::GeometryOf;
@@ -32,12 +33,16 @@ pub struct Machine<'a> {
     gpu: Start,
     /// Why engine cpu runs the kernel although there is a GPU.
     fallback: OnceLock<String>,
+    /// What nvcc's preprocessor left of heat.cu, where engine cpu has to have the same.
+    seen_by_nvcc: OnceLock<Preprocessed>,
 }
 
 impl<'a> Machine<'a> {
     /// Starts the GPU's workers at once: they make their contexts while compilers run.
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
-        Self { order, exercise, workshop, gpu: Start::of(order.engine, exercise.exercise.n), fallback: OnceLock::new() }
+        let (fallback, seen_by_nvcc) = (OnceLock::new(), OnceLock::new());
+        let gpu = Start::of(order.engine, exercise.exercise.n);
+        Self { order, exercise, workshop, gpu, fallback, seen_by_nvcc }
     }
 
     /// Engine cuda, or why it cannot run: no nvcc, no GPU, or a driver that does not take what nvcc built. None of that is
@@ -67,6 +72,13 @@ impl<'a> Machine<'a> {
             Ok(()) => Ok(gpu),
             Err(error) => Err(format!("the GPU does not take what nvcc {version} built for sm_{arch}: {error:#}")),
         })
+    }
+
+    /// Why what g++ made of heat.cu is not what nvcc makes of it, where that shows.
+    fn other_code(&self, builds: &HostBuilds, source: &str) -> Option<String> {
+        let (ours, theirs) = (builds.preprocessed.as_ref()?, self.seen_by_nvcc.get()?);
+        let line = ours.first_difference(theirs, source.lines().count() as u32)?;
+        Some(format!("heat.cu:{line} is other code for the host compiler than for nvcc, so only a GPU can tell"))
     }
 
     /// What compute-sanitizer says of the submission, or why it did not run.
@@ -133,6 +145,14 @@ impl Stations for Machine<'_> {
             return Ok(self.without_nvcc(&reason, "install the whole CUDA toolkit"));
         }
         let warnings = build.warnings.shown.iter().map(diagnostic);
+        // Engine cpu stands for the lesson's architecture, and a text may ask for which it is.
+        let same_arch = || arch == nvcc::LESSON_ARCH || !source.text.contains("__CUDA_ARCH");
+        if let Outcome::Compiled(cuda) = &build.outcome
+            && same_arch()
+            && let Some(preprocessed) = &cuda.preprocessed
+        {
+            self.seen_by_nvcc.get_or_init(|| preprocessed.clone());
+        }
         let builds = match &build.outcome {
             Outcome::Compiled(cuda) if call.is_some() => gpu::finish(toolkit, cuda)?,
             _ => None,
@@ -219,6 +239,9 @@ impl Stations for Machine<'_> {
         let (kernel, text, of_cpu) = (found.kernel.name.clone(), source.text.clone(), geometry.clone());
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
+                if let Some(reason) = self.other_code(&builds, &text) {
+                    return Ok(Err(reason));
+                }
                 let reference = self.workshop.reference(gxx)?;
                 Cpu::new(reference, builds, &kernel, &text, of_cpu, shipped).map(Ok)
             }

@@ -177,6 +177,60 @@ fn what_is_no_barrier_of_the_block_is_no_cut() {
 }
 
 #[test]
+fn shuffles_are_values_laid_down_before_a_cut_and_read_behind_it() {
+    let (intervals, text) = waiting(
+        "float u = in[0]; const float w = __shfl_up_sync(~0u, u, 1) + __shfl_xor_sync(~0u, u + 1, 4, 8); out[0] = w;",
+    )
+    .expect("shuffles");
+    assert_eq!(intervals, 2, "{text}");
+    let (before, behind) = text.split_at(text.rfind("unsigned hg_thread = 0").unwrap());
+    for gives in ["hg_warp_gives < 0 > ( hg_thread , ~ 0u , u )", "hg_warp_gives < 1 > ( hg_thread , ~ 0u , u + 1 )"] {
+        assert!(before.contains(gives), "{gives}: {text}");
+    }
+    assert!(behind.contains("hg_lane_xor ( hg_thread & 31u , 4 , 8 )"), "{text}");
+    assert!(!text.contains("__shfl"), "{text}");
+    let (intervals, text) = waiting("out[0] = 1; __syncwarp(); out[1] = 2;").expect("a warp's barrier");
+    assert_eq!((intervals, text.contains("hg_warp_whole ( )")), (2, true), "{text}");
+}
+
+#[test]
+fn shuffles_in_doubt_are_left_as_they_are() {
+    for statement in [
+        "if (n > 2) out[0] = __shfl_up_sync(~0u, in[0], 1);",
+        "for (int i = 0; i < 2; ++i) out[i] = __shfl_up_sync(~0u, in[i], 1);",
+        "out[0] = n > 2 ? __shfl_up_sync(~0u, in[0], 1) : 0;",
+        "out[0] = n > 2 && __shfl_up_sync(~0u, n, 1);",
+        "int i = 0; out[0] = __shfl_up_sync(~0u, i++, 1);",
+        "float a = 1, b = __shfl_up_sync(~0u, a, 1);",
+        "float a = 0; out[0] = __shfl_up_sync(~0u, a = in[0], 1);",
+        "auto f = [&] { return __shfl_up_sync(~0u, in[0], 1); }; out[0] = f();",
+        "out[0] = __shfl_up_sync(~0u, __shfl_up_sync(~0u, in[0], 1), 1);",
+        "if (n > 2) __syncwarp();",
+    ] {
+        let cut = waiting(statement);
+        assert!(cut.is_none_or(|(intervals, text)| intervals == 1 && !text.contains("hg_warp_")), "{statement}");
+    }
+}
+
+#[test]
+fn objects_and_pointers_to_arrays_live_across_barriers() {
+    let text = kernel(&format!(
+        "static __thread float t[8]; View<P> a(t); float (*rows)[4] = as_rows(t); {BARRIER} out[0] = a(1) + rows[0][1];"
+    ))
+    .expect("both are kept");
+    assert!(text.contains("View < P >& a = hg_kept<0, View < P >>()[hg_thread];"), "{text}");
+    assert!(text.contains("hg_spelled < float ( * ) [ 4 ] >  rows ; __builtin_memcpy(&rows"), "{text}");
+    for refused in [
+        "const int x = threadIdx.x; Ref a(x);",
+        "float row[4] = {}; View a(row);",
+        "float row[4][4] = {}; float (*a)[4] = row;",
+    ] {
+        assert!(kernel(&format!("{refused} {BARRIER} out[0] = a[0];")).is_none(), "{refused}");
+    }
+    assert!(kernel(&format!("const int x = threadIdx.x; float2 a(x, x); {BARRIER} out[0] = a.x;")).is_some());
+}
+
+#[test]
 fn unfinished_text_is_left_alone() {
     for text in ["void k(", "void k(int a) {", "k", "", "{{{{", "void k() { ( }"] {
         assert!(cut(text, "k").is_none(), "{text}");

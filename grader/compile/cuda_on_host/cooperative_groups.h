@@ -66,6 +66,10 @@ HG_DEVICE void sync(const Group& group, unsigned line = __builtin_LINE()) { grou
 // Threads of the group share the copy, in pieces as large as the size allows.
 template <class Group>
 HG_DEVICE void memcpy_async(const Group& group, void* to, const void* from, size_t bytes) {
+    if (hg_land_at_once()) {
+        if (group.thread_rank() == 0) __builtin_memmove(to, from, bytes);
+        return;
+    }
     const bool wide = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 == 0;
     const size_t piece = wide ? 16 : bytes % 4 == 0 ? 4 : 1;
     for (size_t at = group.thread_rank() * piece; at < bytes; at += group.size() * piece)

@@ -21,10 +21,16 @@
 #define __NVCC__ 1
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 88
+#define __CUDA_API_VER_MAJOR__ 13
+#define __CUDA_API_VER_MINOR__ 0
+#define __NVCC_DIAG_PRAGMA_SUPPORT__ 1
+#define __CUDACC_DEVICE_ATOMIC_BUILTINS__ 1
+#define CUDA_DOUBLE_MATH_FUNCTIONS 1
 #define CUDART_VERSION 13000
-#define CUDA_VERSION 13000
 #ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 750
+#define __CUDA_ARCH_LIST__ 750
 #endif
 
 // ---- qualifiers -----------------------------------------------------------------------------------------------
@@ -143,9 +149,15 @@ HG_DEVICE void hg_async_wait(unsigned newest_left) {
 // What a thread keeps of one local from a barrier interval to the next, when intervals run as loops (thread_loops.rs).
 template <int Local, class T>
 inline T* hg_kept() {
-    static __thread T kept[1024];
-    return kept;
+    static_assert(std::is_trivially_copyable<T>::value, "a local that a copy does not keep");
+    alignas(T) static __thread char kept[1024 * sizeof(T)];
+    return reinterpret_cast<T*>(kept);
 }
+template <class T>
+using hg_plain = std::remove_cv_t<std::remove_reference_t<T>>;
+// A type that C++ spells around the name it declares.
+template <class T>
+using hg_spelled = T;
 
 // The dynamic shared array (hooks.inc); rewrite.rs makes every declaration of one a view of it.
 extern "C" __thread char hg_dynamic_shared[233472];
@@ -183,31 +195,53 @@ HG_DEVICE T hg_from_bits(unsigned long long bits) {
     return value;
 }
 HG_DEVICE unsigned hg_lane() { return hg_block_rank() & 31u; }
+// Whose value a lane gets from a shuffle.
+HG_DEVICE unsigned hg_lane_of(unsigned lane, int source, int width = 32) {
+    const unsigned inner = static_cast<unsigned>(width - 1);
+    return (lane & ~inner) | (static_cast<unsigned>(source) & inner);
+}
+HG_DEVICE unsigned hg_lane_up(unsigned lane, unsigned delta, int width = 32) {
+    return (lane & static_cast<unsigned>(width - 1)) >= delta ? lane - delta : lane;
+}
+HG_DEVICE unsigned hg_lane_down(unsigned lane, unsigned delta, int width = 32) {
+    return (lane & static_cast<unsigned>(width - 1)) + delta < static_cast<unsigned>(width) ? lane + delta : lane;
+}
+HG_DEVICE unsigned hg_lane_xor(unsigned lane, int bits, int width = 32) {
+    const unsigned from = lane ^ static_cast<unsigned>(bits), group = ~static_cast<unsigned>(width - 1);
+    return (from & group) <= (lane & group) ? from : lane;
+}
 template <class T>
 HG_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32, unsigned line = __builtin_LINE()) {
-    const unsigned lane = hg_lane();
-    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
-    const unsigned from = (lane & ~static_cast<unsigned>(width - 1)) | (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1));
-    return hg_from_bits<T>(all[from]);
+    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_of(hg_lane(), source, width)]);
 }
 template <class T>
 HG_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, unsigned line = __builtin_LINE()) {
-    const unsigned lane = hg_lane(), inner = lane & static_cast<unsigned>(width - 1);
-    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
-    return hg_from_bits<T>(all[inner >= delta ? lane - delta : lane]);
+    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_up(hg_lane(), delta, width)]);
 }
 template <class T>
 HG_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, unsigned line = __builtin_LINE()) {
-    const unsigned lane = hg_lane(), inner = lane & static_cast<unsigned>(width - 1);
-    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
-    return hg_from_bits<T>(all[inner + delta < static_cast<unsigned>(width) ? lane + delta : lane]);
+    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_down(hg_lane(), delta, width)]);
 }
 template <class T>
 HG_DEVICE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, unsigned line = __builtin_LINE()) {
-    const unsigned lane = hg_lane(), from = lane ^ static_cast<unsigned>(bits);
-    const unsigned long long* all = hg_warp_exchange(mask, hg_bits(value), line);
-    const bool inside = (from & ~static_cast<unsigned>(width - 1)) <= (lane & ~static_cast<unsigned>(width - 1));
-    return hg_from_bits<T>(all[inside ? from : lane]);
+    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_xor(hg_lane(), bits, width)]);
+}
+
+// The same where a block runs as loops (thread_loops/warp.rs): every thread has laid its value down before one takes any.
+// What is more than that gives the block up, as a true exchange does.
+HG_DEVICE void hg_warp_whole(unsigned mask = 0xffffffffu) {
+    if (mask != 0xffffffffu) hg_warp_exchange(mask, 0, 0);
+}
+template <int Slot, class T>
+HG_DEVICE void hg_warp_gives(unsigned thread, unsigned mask, T value) {
+    hg_warp_whole(mask);
+    hg_kept<-1 - Slot, T>()[thread] = value;
+}
+template <int Slot, class T>
+HG_DEVICE T hg_warp_takes(unsigned thread, unsigned lane, T) {
+    const unsigned from = (thread & ~31u) | lane;
+    if (from >= hg_block_threads()) hg_warp_exchange(0, 0, 0);
+    return hg_kept<-1 - Slot, T>()[from];
 }
 HG_DEVICE unsigned __ballot_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) {
     const unsigned long long* all = hg_warp_exchange(mask, predicate != 0, line);

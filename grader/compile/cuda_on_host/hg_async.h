@@ -93,6 +93,10 @@ HG_DEVICE void hg_copy_alone(void* to, const void* from, Size bytes) { hg_async_
 template <class Group, class Size>
 HG_DEVICE void hg_copy_together(const Group& group, void* to, const void* from, Size size) {
     const size_t bytes = static_cast<size_t>(size);
+    if (hg_land_at_once()) {
+        if (group.thread_rank() == 0) __builtin_memmove(to, from, bytes);
+        return;
+    }
     const bool wide = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 == 0;
     const size_t piece = wide ? 16 : bytes % 4 == 0 ? 4 : 1;
     for (size_t at = group.thread_rank() * piece; at < bytes; at += group.size() * piece)

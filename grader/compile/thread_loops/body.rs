@@ -7,6 +7,7 @@ use super::super::declarations::{Declaration, Declarator, declaration};
 use super::super::functions::{identifiers, matching, nesting, text_of};
 use super::cuts::Waiters;
 use super::keeping::Keeping;
+use super::warp::is_ours;
 use super::{Index, is_view};
 use crate::submission::lexer::{Token, TokenKind};
 
@@ -52,7 +53,7 @@ impl<'t> Body<'t> {
         body.constants.extend(waiters.blocks());
         let (_, before) = body.intervals.split_last()?;
         let returns = before.iter().flatten().any(|statement| has_return(statement.tokens));
-        (!returns && !body.hoists_a_local() && !body.points_to_a_local()).then_some(body)
+        (!returns && !body.hoists_a_local() && !body.points_to_a_local() && !body.binds_a_local()).then_some(body)
     }
 
     /// Whether the name is one of the block's.
@@ -61,17 +62,22 @@ impl<'t> Body<'t> {
         shared.into_iter().flat_map(|statement| identifiers(statement)).any(|other| other == name)
     }
 
+    fn declarations(&self) -> impl Iterator<Item = &Declaration<'t>> {
+        self.intervals.iter().flatten().filter_map(|statement| statement.declaration.as_ref())
+    }
+
     fn declarators(&self) -> impl Iterator<Item = &Declarator<'t>> {
-        self.intervals
-            .iter()
-            .flatten()
-            .filter_map(|statement| statement.declaration.as_ref())
-            .flat_map(|d| &d.declarators)
+        self.declarations().flat_map(|declaration| &declaration.declarators)
+    }
+
+    /// Names of a thread's own locals.
+    fn locals(&self) -> BTreeSet<&'t str> {
+        self.declarators().map(|declarator| &*declarator.name.text).collect()
     }
 
     /// Whether a declaration that is moved to the front depends on one that is not.
     fn hoists_a_local(&self) -> bool {
-        let locals: BTreeSet<&str> = self.declarators().map(|declarator| &*declarator.name.text).collect();
+        let locals = self.locals();
         self.hoisted.iter().flat_map(|statement| identifiers(statement)).any(|name| locals.contains(name))
     }
 
@@ -79,9 +85,11 @@ impl<'t> Body<'t> {
     fn points_to_a_local(&self) -> bool {
         let arrays: BTreeSet<&str> =
             self.declarators().filter(|local| local.is_array()).map(|local| &*local.name.text).collect();
-        let locals: BTreeSet<&str> = self.declarators().map(|local| &*local.name.text).collect();
-        let decays =
-            |local: &Declarator| local.is_pointer() && identifiers(local.initialiser()).any(|n| arrays.contains(n));
+        let locals = self.locals();
+        let decays = |declaration: &Declaration| {
+            let pointers = declaration.declarators.iter().filter(|l| l.is_pointer() || declaration.is_spelled_out());
+            pointers.into_iter().any(|local| identifiers(local.initialiser()).any(|name| arrays.contains(name)))
+        };
         let taken = (1..self.all.len()).any(|at| {
             let unary = self.all[at - 1].is("&")
                 && !at.checked_sub(2).is_some_and(|before| {
@@ -92,7 +100,16 @@ impl<'t> Body<'t> {
                 });
             unary && locals.contains(&*self.all[at].text)
         });
-        taken || self.declarators().any(decays)
+        taken || self.declarations().any(decays)
+    }
+
+    /// Whether an object's constructor is given a thread's own local, which it may keep a reference to.
+    fn binds_a_local(&self) -> bool {
+        let locals = self.locals();
+        self.declarations().any(|declaration| {
+            let objects = declaration.declarators.iter().filter(|local| is_object(declaration, local));
+            objects.into_iter().any(|local| identifiers(local.initialiser()).any(|name| locals.contains(name)))
+        })
     }
 
     /// The function's body.
@@ -128,8 +145,19 @@ impl<'t> Body<'t> {
     }
 }
 
+/// Whether a local is of a class, made by a constructor with arguments.
+fn is_object(declaration: &Declaration, local: &Declarator) -> bool {
+    const PLAIN: [&str; 16] = [
+        "int", "unsigned", "float", "double", "bool", "size_t", "long", "char", "short", "dim", "uint", "uchar",
+        "int32_t", "uint32_t", "int64_t", "uint64_t",
+    ];
+    // float4 and its like are made of numbers.
+    let is_plain = |word: &str| PLAIN.contains(&word) || PLAIN.contains(&word.trim_end_matches(['1', '2', '3', '4']));
+    declaration.class_of(local).is_some_and(|class| !class.split(' ').any(is_plain))
+}
+
 /// Tokens of the first statement.
-fn statement_length(tokens: &[Token]) -> Option<usize> {
+pub fn statement_length(tokens: &[Token]) -> Option<usize> {
     const COMPOUND: [&str; 7] = ["if", "for", "while", "switch", "do", "else", "{"];
     let compound = COMPOUND.iter().any(|word| tokens[0].is(word));
     let is_do = tokens[0].is("do");
@@ -163,11 +191,12 @@ fn is_hoisted(statement: &[Token]) -> bool {
 fn is_forbidden(statement: &[Token]) -> bool {
     const WORDS: [&str; 12] =
         ["struct", "class", "enum", "union", "goto", "asm", "__asm__", "__asm", "try", "throw", "static", "extern"];
-    identifiers(statement).any(|word| WORDS.contains(&word) || (word.starts_with("hg_") && !is_view(word)))
+    identifiers(statement)
+        .any(|word| WORDS.contains(&word) || (word.starts_with("hg_") && !is_view(word) && !is_ours(word)))
 }
 
 /// The tokens of a statement that stand in a lambda's body.
-fn in_lambda(tokens: &[Token]) -> Vec<bool> {
+pub fn in_lambda(tokens: &[Token]) -> Vec<bool> {
     let mut inside = vec![false; tokens.len()];
     for open in 0..tokens.len() {
         let introduces = tokens[open].is("[")

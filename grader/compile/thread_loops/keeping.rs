@@ -85,6 +85,10 @@ impl<'b, 't> Keeping<'b, 't> {
                 for declarator in wanted {
                     let name = &*declarator.name.text;
                     let slot = self.locals.get(name)?.slot;
+                    if let Some(class) = declaration.class_of(declarator) {
+                        let _ = write!(text, "{class}& {name} = hg_kept<{slot}, {class}>()[hg_thread]; ");
+                        continue;
+                    }
                     let _ = write!(
                         text,
                         "{}; __builtin_memcpy(&{name}, &hg_kept<{slot}, decltype({name})>()[hg_thread], sizeof {name}); ",
@@ -107,7 +111,7 @@ impl<'b, 't> Keeping<'b, 't> {
                 let slot = local.slot;
                 let _ = write!(
                     text,
-                    "__builtin_memcpy(&hg_kept<{slot}, std::remove_cv_t<decltype({name})>>()[hg_thread], &{name}, sizeof {name}); "
+                    "__builtin_memcpy(&hg_kept<{slot}, hg_plain<decltype({name})>>()[hg_thread], &{name}, sizeof {name}); "
                 );
             }
         }

@@ -11,14 +11,15 @@
 mod body;
 mod cuts;
 mod keeping;
+mod warp;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::declarations::{is_assigned, is_handed_on};
-use super::functions::{Function, identifiers, kernel_name, matching, of_heat_cu};
-use crate::submission::lexer::Token;
-use body::Body;
+use super::declarations::{SPELLED, is_assigned, is_handed_on};
+use super::functions::{Function, identifiers, kernel_name, matching, of_heat_cu, text_of};
+use crate::submission::lexer::{Token, lex};
+use body::{Body, statement_length};
 
 /// What the names of these functions start with.
 pub const PREFIX: &str = "hg_loops_";
@@ -41,7 +42,8 @@ pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
         return None;
     }
     let index = index_wanted(&tokens, kernel)?;
-    let body = Body::read(kernel.body, constants(&tokens, kernel))?;
+    let respelled = respelled(kernel.body)?;
+    let body = Body::read(&respelled, constants(&tokens, kernel))?;
     let cpp = if index == Index::Global { &cpp.replacen(CONSTANT_INDEX, VARIABLE_INDEX, 1) } else { cpp };
     let mut text = String::with_capacity(cpp.len() + 4096);
     let end = kernel.body.last().or(kernel.head.last())?.span.end;
@@ -56,6 +58,35 @@ pub fn thread_loops(cpp: &str, call: &str) -> Option<ThreadLoops> {
     text.push_str(&cpp[end..]);
     let at = call.find(name.as_str())?;
     Some(ThreadLoops { text, call: format!("{}{PREFIX}{}", &call[..at], &call[at..]) })
+}
+
+/// The body in plainer spellings of the same: warp operations taken apart, names behind their types.
+fn respelled(body: &[Token]) -> Option<Vec<Token>> {
+    let (mut text, mut slots) = (String::new(), 0);
+    let mut rest = body;
+    while !rest.is_empty() {
+        let (statement, after) = rest.split_at(statement_length(rest)?);
+        rest = after;
+        let plainer = warp::laid_down(statement, &mut slots).or_else(|| pointer_to_array(statement));
+        text.push_str(&plainer.unwrap_or_else(|| text_of(statement)));
+        text.push(' ');
+    }
+    Some(lex(&text).tokens)
+}
+
+/// `float (*rows)[34] = tile;` with the name behind its type.
+fn pointer_to_array(statement: &[Token]) -> Option<String> {
+    let open = statement.iter().position(|token| token.is("("))?;
+    let (of, rest) = statement.split_at(open);
+    let [_, star, name, close, bound, ..] = rest else { return None };
+    let shape = star.is("*") && name.is_identifier() && close.is(")") && bound.is("[");
+    let equals = rest.iter().position(|token| token.is("="))?;
+    let bounds = rest.get(4..equals)?;
+    let whole = matching(bounds, 0) == Some(bounds.len() - 1);
+    let is_type = of.iter().all(|token| token.is_identifier() || token.is("::"));
+    (shape && whole && is_type && !of.is_empty()).then(|| {
+        format!("{SPELLED}<{} (*){}> {} {}", text_of(of), text_of(bounds), name.text, text_of(&rest[equals..]))
+    })
 }
 
 /// Whether the kernel may change a parameter: each thread has its own.

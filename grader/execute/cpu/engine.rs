@@ -31,6 +31,8 @@ const CONSTRUCTORS_CPU: Duration = Duration::from_secs(2);
 const OF_THE_COMPILER: u64 = 8;
 /// How often a running launch is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
+/// Glances in a row at a worker all of whose threads sleep, after which nobody will wake them.
+const ASLEEP: u32 = 200;
 
 /// Gives the launch geometry for a grid of n x n cells, or why there is none.
 pub type GeometryOf = dyn Fn(u32) -> Result<Geometry, String> + Send + Sync;
@@ -266,6 +268,7 @@ impl Loaded {
     fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Event, RunFault> {
         let started = Instant::now();
         let cpu_before = process::cpu_time(&self.worker).unwrap_or_default();
+        let (mut asleep, mut cpu_seen) = (0, Duration::ZERO);
         loop {
             match self.worker.events.recv_timeout(GLANCE) {
                 Ok(event) => return Ok(event),
@@ -275,6 +278,13 @@ impl Loaded {
             let cpu = process::cpu_time(&self.worker).unwrap_or_default().saturating_sub(cpu_before);
             if cpu > cpu_limit {
                 return Err(self.hang(launch, cpu));
+            }
+            let still = cpu == cpu_seen && process::is_asleep(&self.worker);
+            (asleep, cpu_seen) = (if still { asleep + 1 } else { 0 }, cpu);
+            if asleep == ASLEEP {
+                self.worker.finish();
+                let what = "it ended the thread that ran it, or waits for what never comes".to_owned();
+                return Err(RunFault::Crash { launch, what, memory: None, place: None, actor: None });
             }
             if started.elapsed() > LAUNCH_WALL {
                 return Err(RunFault::WallLimit { launch, wall_seconds: started.elapsed().as_secs_f64() });

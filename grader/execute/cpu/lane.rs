@@ -302,6 +302,27 @@ impl Lane {
         None
     }
 
+    /// Chooses who goes on when a thread waits for its warp: first of all a thread of that warp, whose 32 stacks a core keeps
+    /// close while those of a whole block take turns in its cache.
+    fn choose_in_warp(&mut self) -> Option<*mut u8> {
+        let current = self.standing.thread;
+        let first = current & !31;
+        let end = (first + 32).min(self.count);
+        if self.started < end {
+            return Some(self.start_next());
+        }
+        for next in (current + 1..end).chain(first..current) {
+            let thread = &self.threads[next];
+            // SAFETY: as in `choose`.
+            if unsafe { *thread.waits_on != thread.wait_value } {
+                let context = thread.context;
+                self.set_current(next);
+                return Some(context);
+            }
+        }
+        self.choose()
+    }
+
     /// Asks for the frames of the thread that will most likely go on after this one: a block's stacks together are larger
     /// than the first-level cache.
     #[inline(always)]
@@ -311,12 +332,12 @@ impl Lane {
         }
     }
 
-    /// Lets the running thread wait until `*counter` leaves `value`.
+    /// Lets the running thread wait until `*counter` leaves `value`; `choose` says who goes on meanwhile.
     ///
     /// # Safety
     /// Called on the running thread's own stack; `counter` outlives the block.
     #[inline(always)]
-    unsafe fn wait(lane: *mut Self, counter: *const u32, value: u32) {
+    unsafe fn wait(lane: *mut Self, counter: *const u32, value: u32, choose: fn(&mut Self) -> Option<*mut u8>) {
         // SAFETY: one OS thread owns the lane; no reference to it is held across the switch.
         unsafe {
             let waiting = (*lane).standing.thread;
@@ -326,7 +347,7 @@ impl Lane {
             if *counter != value {
                 return;
             }
-            match (*lane).choose() {
+            match choose(&mut *lane) {
                 Some(next) => switch::switch(&raw mut (*thread).context, next),
                 None => Self::stop(lane, BlockEnd::Deadlock),
             }
@@ -362,7 +383,7 @@ impl Lane {
             if ticket.complete {
                 this.checker.warp_synced(warp, ticket.mask);
             }
-            Self::wait(lane, ticket.counter, ticket.value);
+            Self::wait(lane, ticket.counter, ticket.value, Self::choose_in_warp);
             ticket.values
         }
     }

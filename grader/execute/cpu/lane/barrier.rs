@@ -57,7 +57,7 @@ impl Lane {
             {
                 Self::stop(lane, end);
             }
-            Self::wait(lane, &raw const (*lane).barrier.phase, phase);
+            Self::wait(lane, &raw const (*lane).barrier.phase, phase, Self::choose);
         }
     }
 
