@@ -39,12 +39,13 @@ pub fn cpu_time(worker: &WorkerProcess) -> Option<Duration> {
     Some(Duration::from_millis((user + system) * 10))
 }
 
-/// Whether every thread of the worker waits for something that is not the processor or a disk.
+/// Whether every thread of the worker waits for something that is not the processor or a disk, or is gone.
 pub fn is_asleep(worker: &WorkerProcess) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", worker.id())) else { return false };
     threads.flatten().all(|thread| {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        stat.rfind(')').is_some_and(|end| stat[end..].starts_with(") S"))
+        let state = stat.rfind(") ").and_then(|end| stat[end + 2..].chars().next());
+        matches!(state, Some('S' | 'Z'))
     })
 }
 
