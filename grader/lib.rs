@@ -20,6 +20,7 @@ pub mod compile;
 pub mod execute;
 
 pub mod judge;
+pub mod points;
 pub mod verdict;
 
 pub mod report;
