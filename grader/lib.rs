@@ -27,6 +27,7 @@ pub mod report;
 
 pub mod cli;
 pub mod confine;
+pub mod delivery;
 pub mod doctor;
 pub mod exit_code;
 pub mod grade;
