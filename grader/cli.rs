@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::autograder;
 use crate::compile::diagnostics::without_folders;
 use crate::compile::scratch::{clean_up_when_interrupted, scratch, set_last_words};
 use crate::confine;
@@ -49,12 +50,24 @@ enum Command {
     },
     /// Print the JSON Schema of the report.
     Schema,
+    /// Grade on Gradescope.
+    #[command(subcommand)]
+    Gradescope(Gradescope),
     /// Run kernels for another heat-grader process.
     #[command(hide = true)]
     Worker(Walls),
     /// Run kernels on the GPU for another heat-grader process.
     #[command(hide = true)]
     CudaWorker(Walls),
+}
+
+#[derive(Debug, Subcommand)]
+enum Gradescope {
+    /// Write an autograder, ready to upload, that builds this grader from source and needs no GPU.
+    Init {
+        /// A new or empty folder; autograder.zip lies in it afterwards.
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -204,7 +217,9 @@ impl Command {
             Self::Check(check) => check.common.walls,
             Self::Grade(grade) => grade.common.walls,
             Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
-            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema => Walls { outer_sandbox: false, no_sandbox: false },
+            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema | Self::Gradescope(_) => {
+                Walls { outer_sandbox: false, no_sandbox: false }
+            }
         }
     }
 }
@@ -276,8 +291,24 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&json::schema()?);
             Ok(ExitCode::Passed)
         }),
+        Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
+    }
+}
+
+/// Writes an autograder. A folder that is not vacant is a usage error.
+fn init(dir: &Path) -> anyhow::Result<ExitCode> {
+    match autograder::init(dir) {
+        Ok(zip) => {
+            outbox::print(&format!("{} is ready to upload\n", zip.display()));
+            Ok(ExitCode::Passed)
+        }
+        Err(error) if error.is::<autograder::Occupied>() => {
+            outbox::warn(&format!("heat-grader: {error}\n"));
+            Ok(ExitCode::Usage)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -25,6 +25,7 @@ pub mod verdict;
 
 pub mod report;
 
+pub mod autograder;
 pub mod cli;
 pub mod confine;
 pub mod delivery;
