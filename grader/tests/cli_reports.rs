@@ -57,7 +57,7 @@ fn github_gets_commands_on_stdout_and_json_in_the_file() {
 
     let (code, out, err) = graded(&["--format", "github", "--report", "-"]);
     assert_eq!(code, Some(2), "both want standard output");
-    assert!(all_commands(&out) && err.contains("let --report name a file"), "{out}{err}");
+    assert!(all_commands(&out) && err.contains("--report name a file"), "{out}{err}");
 }
 
 #[test]
