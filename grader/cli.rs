@@ -95,7 +95,7 @@ struct Grade {
     /// What the report is.
     #[arg(long, value_enum, default_value = "json")]
     format: ReportFormat,
-    /// Print nothing: the exit code and the report say it all.
+    /// Print nothing that the exit code and the report say.
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]

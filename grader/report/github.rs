@@ -7,11 +7,11 @@
 use super::Report;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
-/// Annotations of one kind that GitHub shows a step; one is kept for the check itself.
+/// Annotations of one kind that GitHub shows a step.
 const SHOWN: usize = 10;
 
-/// The report as workflow commands: an `error` for each failed check and compiler error, a `warning` for each warning,
-/// and last the verdict, as a `notice` when it is a pass.
+/// The report as workflow commands: an `error` for each failed check, or for what the compiler said in its stead, a
+/// `warning` for each warning, and last the verdict where no check tells it.
 pub fn render(report: &Report) -> String {
     let file = file(report);
     let mut text = String::new();
@@ -21,22 +21,33 @@ pub fn render(report: &Report) -> String {
             Status::Fail | Status::Warn => "warning",
             Status::Pass | Status::Skip => continue,
         };
-        let place = check.place.map(|place| (place.line, (place.column > 0).then_some(place.column)));
-        text.push_str(&command(kind, file.as_deref(), place, check.id.name(), &words(check)));
-        if check.id == CheckId::Compile && check.status == Status::Fail {
-            text.push_str(&compiler_errors(report, file.as_deref()));
+        let told = if check.id == CheckId::Compile { compiler_errors(report, file.as_deref()) } else { String::new() };
+        if told.is_empty() {
+            text.push_str(&command(kind, file.as_deref(), place(check, report), check.id.name(), &words(check)));
         }
+        text.push_str(&told);
     }
     text + &closing(report)
+}
+
+/// Line and column of a check; what was found by running the kernel is shown at the kernel where it has no line.
+fn place(check: &Check, report: &Report) -> Option<(u32, Option<u32>)> {
+    let of_kernel = || {
+        let ran = CheckId::Values <= check.id && check.id <= CheckId::Time;
+        report.submission.as_ref()?.kernel_line.filter(|_| ran).map(|line| (line, None))
+    };
+    let own = check.place.map(|place| (place.line, (place.column > 0).then_some(place.column)));
+    own.or_else(of_kernel)
 }
 
 fn compiler_errors(report: &Report, file: Option<&str>) -> String {
     let errors = report.diagnostics.iter().filter(|said| said.severity == "error");
     let placed = errors.filter_map(|said| Some((said, said.line?)));
     let annotation = |(said, line): (&super::Diagnostic, u32)| {
-        command("error", file, Some((line, said.column)), &said.tool, &said.message)
+        let title = format!("compile ({})", said.tool);
+        command("error", file, Some((line, said.column)), &title, &said.message)
     };
-    placed.take(SHOWN - 1).map(annotation).collect()
+    placed.take(SHOWN).map(annotation).collect()
 }
 
 fn closing(report: &Report) -> String {
@@ -151,7 +162,20 @@ mod tests {
     }
 
     #[test]
-    fn compiler_errors_follow_and_stay_below_what_github_shows() {
+    fn a_wrong_cell_is_shown_at_the_kernel_and_a_missing_row_at_no_line() {
+        let mut report = failed("subs/ada", Check::new(CheckId::Values, Status::Fail, "wrong"));
+        report.checks.push(Check::new(CheckId::Answer, Status::Warn, "no rows"));
+        report.submission.as_mut().unwrap().kernel_line = Some(509);
+        let text = render(&report);
+        assert!(
+            text.starts_with("::error file=subs/ada/heat.cu,line=509,title=heat-grader%3A values::wrong\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("::warning file=subs/ada/heat.cu,title=heat-grader%3A answer::no rows\n"), "{text}");
+    }
+
+    #[test]
+    fn compiler_errors_stand_for_the_check_and_no_more_of_them_than_github_shows() {
         let mut report = failed(".", Check::new(CheckId::Compile, Status::Fail, "nvcc: 30 errors"));
         let said = |line| Diagnostic {
             severity: if line == 1 { "warning" } else { "error" }.to_owned(),
@@ -163,7 +187,10 @@ mod tests {
         report.diagnostics = (1..40).map(said).collect();
         let text = render(&report);
         assert_eq!(text.lines().count(), SHOWN);
-        assert!(text.contains("::error file=heat.cu,line=2,title=heat-grader%3A nvcc::expected a \";\"\n"), "{text}");
+        assert!(
+            text.contains("::error file=heat.cu,line=2,title=heat-grader%3A compile (nvcc)::expected a \";\"\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -99,6 +99,16 @@ fn every_report_obeys_the_schema_and_survives_json() {
 }
 
 #[test]
+fn a_report_from_before_the_newest_fields_can_still_be_read() {
+    let (_, right) = samples().into_iter().find(|(name, _)| *name == "right").unwrap();
+    let mut value = serde_json::to_value(&right.report).unwrap();
+    for (place, field) in [("", "sanitizer"), ("/environment", "sandbox"), ("/environment", "sanitizer_reason")] {
+        value.pointer_mut(place).and_then(|object| object.as_object_mut()?.remove(field)).expect(field);
+    }
+    assert_eq!(serde_json::from_value::<Report>(value).unwrap(), right.report);
+}
+
+#[test]
 fn every_line_for_github_is_a_command_and_the_text_beside_it_holds_none() {
     for (name, mut graded) in samples() {
         if let Some(submission) = &mut graded.report.submission {
