@@ -1,24 +1,28 @@
 //! The face: what is typed, which command runs, where its result goes.
 //!
-//! The command line is read into the types of this file and turned into an [`Order`] at once. Two promises are kept
-//! here: every run of `check` and `grade` leaves a report, internal errors and panics included; and with `--report -`
-//! standard output holds that JSON and nothing else.
+//! The command line is read into the types of this file and turned into an [`Order`] and a [`Delivery`] at once. Two
+//! promises are kept here: every run of `check` and `grade` leaves a report, internal errors and panics included; and
+//! with `--report -` standard output holds that report and nothing else.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::autograder;
 use crate::compile::diagnostics::without_folders;
 use crate::compile::scratch::{clean_up_when_interrupted, scratch, set_last_words};
 use crate::confine;
+use crate::delivery::{Delivery, Format};
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::{self, EngineChoice, Graded, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
-use crate::report::{Report, json, text};
+use crate::progress;
+use crate::report::{Report, json};
 use crate::selftest;
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
@@ -34,7 +38,7 @@ struct Cli {
 enum Command {
     /// Check your own heat.cu: the verdict, the first mismatch and what to look at next.
     Check(Check),
-    /// Grade one submission, always in full, into a JSON report.
+    /// Grade one submission, always in full, into a report.
     Grade(Grade),
     /// Grade the bundled fixtures and say whether this machine grades right.
     Selftest(Selftest),
@@ -46,12 +50,24 @@ enum Command {
     },
     /// Print the JSON Schema of the report.
     Schema,
+    /// Grade on Gradescope.
+    #[command(subcommand)]
+    Gradescope(Gradescope),
     /// Run kernels for another heat-grader process.
     #[command(hide = true)]
     Worker(Walls),
     /// Run kernels on the GPU for another heat-grader process.
     #[command(hide = true)]
     CudaWorker(Walls),
+}
+
+#[derive(Debug, Subcommand)]
+enum Gradescope {
+    /// Write an autograder, ready to upload, that builds this grader from source and needs no GPU.
+    Init {
+        /// A new or empty folder; autograder.zip lies in it afterwards.
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -73,9 +89,15 @@ struct Check {
 struct Grade {
     /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
     path: PathBuf,
-    /// Where the JSON report goes; `-` for standard output and nothing but it.
+    /// Where the report goes; `-` for standard output and nothing but it.
     #[arg(long, value_name = "FILE")]
     report: PathBuf,
+    /// What the report is.
+    #[arg(long, value_enum, default_value = "json")]
+    format: ReportFormat,
+    /// Print nothing that the exit code and the report say.
+    #[arg(long)]
+    quiet: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -146,6 +168,29 @@ impl From<Engine> for EngineChoice {
     }
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ReportFormat {
+    /// The whole report; `heat-grader schema` prints its JSON Schema.
+    Json,
+    /// Gradescope's results.json; none at all when the submission could not be graded.
+    Gradescope,
+    /// JUnit XML: a test suite with a test case a check.
+    Junit,
+    /// Annotations for GitHub Actions on standard output, and the JSON as the report.
+    Github,
+}
+
+impl From<ReportFormat> for Format {
+    fn from(format: ReportFormat) -> Self {
+        match format {
+            ReportFormat::Json => Self::Json,
+            ReportFormat::Gradescope => Self::Gradescope,
+            ReportFormat::Junit => Self::Junit,
+            ReportFormat::Github => Self::Github,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct Selftest {
     /// Only fixtures whose name contains this (may be repeated).
@@ -172,7 +217,9 @@ impl Command {
             Self::Check(check) => check.common.walls,
             Self::Grade(grade) => grade.common.walls,
             Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
-            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema => Walls { outer_sandbox: false, no_sandbox: false },
+            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema | Self::Gradescope(_) => {
+                Walls { outer_sandbox: false, no_sandbox: false }
+            }
         }
     }
 }
@@ -213,14 +260,18 @@ fn run(command: Command) -> ExitCode {
     match command {
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
-            let target = check.report.map(Target::of);
+            let delivery = Delivery { target: check.report.map(Target::of), ..Delivery::default() };
             let workshop = Workshop::new(check.common.offline);
-            graded(&order(check.path, scope, false, check.common), &workshop, target)
+            graded(&order(check.path, scope, false, check.common), &workshop, &delivery)
         }
         Command::Grade(grade) => {
             let workshop = Workshop::new(grade.common.offline);
-            let target = Some(Target::of(grade.report));
-            graded(&order(grade.path, Scope::Full, true, grade.common), &workshop, target)
+            let (target, quiet) = (Some(Target::of(grade.report)), grade.quiet);
+            if quiet {
+                progress::silence();
+            }
+            let delivery = Delivery { target, format: grade.format.into(), quiet };
+            graded(&Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) }, &workshop, &delivery)
         }
         Command::Selftest(args) => plain(|| {
             selftest::run(&selftest::Options {
@@ -240,8 +291,24 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&json::schema()?);
             Ok(ExitCode::Passed)
         }),
+        Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
+    }
+}
+
+/// Writes an autograder. A folder that is not vacant is a usage error.
+fn init(dir: &Path) -> anyhow::Result<ExitCode> {
+    match autograder::init(dir) {
+        Ok(zip) => {
+            outbox::print(&format!("{} is ready to upload\n", zip.display()));
+            Ok(ExitCode::Passed)
+        }
+        Err(error) if error.is::<autograder::Occupied>() => {
+            outbox::warn(&format!("heat-grader: {error}\n"));
+            Ok(ExitCode::Usage)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -262,13 +329,14 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
 }
 
 /// Grades, and delivers a report whatever happens.
-fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCode {
-    if let Some(Err(reason)) = target.as_ref().map(Target::check) {
+fn graded(order: &Order, workshop: &Workshop, delivery: &Delivery) -> ExitCode {
+    if let Err(reason) = delivery.check() {
         // There is no place for a report, so this sentence is all.
-        return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), None);
+        let nowhere = Delivery { target: None, ..*delivery };
+        return nowhere.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
     if let Err(reason) = usable(&order.path) {
-        return deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)), target.as_ref());
+        return delivery.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
     let work = || {
         // Strangers' work is graded behind walls or not at all.
@@ -279,8 +347,8 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
         drop(scratch()?);
         grade::grade(order, &Exercise::shipped()?, workshop)
     };
-    let place = target.clone();
-    set_last_words(Some(Box::new(move || interrupted(place.as_ref()))));
+    let place = delivery.clone();
+    set_last_words(Some(Box::new(move || place.interrupted())));
     let graded = outbox::guarded(work).unwrap_or_else(|error| {
         // Reports travel: no folder of this machine in them.
         let reason = without_folders(&format!("{error:#}"));
@@ -288,16 +356,7 @@ fn graded(order: &Order, workshop: &Workshop, target: Option<Target>) -> ExitCod
     });
     // From here on the grade is done, and its report the true one.
     set_last_words(None);
-    deliver(&graded, target.as_ref())
-}
-
-/// The report of a grade that was interrupted: nobody must take an older one for it.
-fn interrupted(target: Option<&Target>) {
-    let report = Report::of_error("interrupted before the grade was done", ExitCode::Ungraded);
-    outbox::warn("heat-grader: interrupted\n");
-    if let Some(target) = target {
-        target.write(&report).ok();
-    }
+    delivery.deliver(&graded)
 }
 
 /// What can be told about the command line before anything is graded.
@@ -316,22 +375,6 @@ fn usable(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts the text and the JSON where they belong. A report that cannot be written is a grade that did not happen.
-fn deliver(graded: &Graded, target: Option<&Target>) -> ExitCode {
-    let rendered = text::render(&graded.report, graded.source.as_deref());
-    match target {
-        _ if graded.report.error.is_some() => outbox::warn(&rendered),
-        Some(Target::Stdout) => outbox::warn(&rendered),
-        _ => outbox::print(&rendered),
-    }
-    let written = target.map_or(Ok(()), |target| target.write(&graded.report));
-    if let Err(error) = written {
-        outbox::warn(&format!("heat-grader: the report could not be written: {error:#}\n"));
-        return if graded.report.exit_code == ExitCode::Usage as u8 { ExitCode::Usage } else { ExitCode::Ungraded };
-    }
-    ExitCode::from_status(graded.report.exit_code)
-}
-
 /// A command without a report: an error or panic is one sentence on stderr.
 fn plain(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     outbox::guarded(command).unwrap_or_else(|error| {
@@ -340,25 +383,39 @@ fn plain(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// A command line that clap refuses, or that asks for help. Where JSON was asked for on stdout, stdout gets JSON.
+/// A command line that clap refuses, or that asks for help. Where a report was asked for on stdout, stdout gets one.
 fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Passed };
-    if !wants_json(typed) {
+    let format = value_of("--format", typed).and_then(|typed| ReportFormat::from_str(typed.to_str()?, false).ok());
+    let format = format.map(Format::from).unwrap_or_default();
+    let target = value_of("--report", typed).filter(|typed| *typed == "-").map(|_| Target::Stdout);
+    if target.is_none() && format != Format::Github {
         error.print().ok();
         return code;
     }
     outbox::warn(&error.render().ansi().to_string());
     if code == ExitCode::Usage {
         let sentence = error.render().to_string().lines().next().unwrap_or_default().replace("error: ", "");
-        Target::Stdout.write(&Report::of_error(sentence, code)).ok();
+        let delivery = Delivery { target: target.or(Some(Target::Stdout)), format, quiet: true };
+        delivery.deliver(&Graded::without_source(Report::of_error(sentence, code)));
     }
     code
 }
 
-/// Whether `--report -` was typed; asked only of a command line that clap could not read.
-fn wants_json(typed: &[OsString]) -> bool {
-    let pair = |pair: &[OsString]| pair[0] == "--report" && pair[1] == "-";
-    typed.iter().any(|argument| argument == "--report=-") || typed.windows(2).any(pair)
+/// What was typed for an option, as `--option VALUE` or `--option=VALUE`; asked only of a command line that clap could
+/// not read.
+fn value_of<'a>(option: &str, typed: &'a [OsString]) -> Option<&'a OsStr> {
+    let mut typed = typed.iter();
+    while let Some(word) = typed.next() {
+        if word == option {
+            return typed.next().map(OsString::as_os_str);
+        }
+        let joined = word.as_bytes().strip_prefix(option.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        if let Some(value) = joined {
+            return Some(OsStr::from_bytes(value));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -386,9 +443,14 @@ mod tests {
     }
 
     #[test]
-    fn json_on_stdout_is_asked_for_in_two_ways() {
-        let typed = |words: &[&str]| wants_json(&words.iter().map(OsString::from).collect::<Vec<_>>());
-        assert!(typed(&["check", "--report", "-"]) && typed(&["check", "--report=-"]));
-        assert!(!typed(&["check", "--report", "x", "-"]));
+    fn an_options_value_is_typed_in_two_ways() {
+        let value = |words: &[&str]| {
+            let typed = words.iter().map(OsString::from).collect::<Vec<_>>();
+            value_of("--report", &typed).map(|value| value.to_string_lossy().into_owned())
+        };
+        assert_eq!(value(&["check", "--report", "-"]).as_deref(), Some("-"));
+        assert_eq!(value(&["check", "--report=-"]).as_deref(), Some("-"));
+        assert_eq!(value(&["check", "--report", "x", "-"]).as_deref(), Some("x"));
+        assert_eq!(value(&["check", "--reports=-", "--report"]), None);
     }
 }

@@ -1,10 +1,9 @@
 //! What is asked: the figures of reference/exercise.toml.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use crate::grid::MIN_N;
+use crate::points::Points;
 
 /// The exercise this binary was built for.
 const SHIPPED: &str = include_str!("../reference/exercise.toml");
@@ -17,8 +16,8 @@ pub struct Exercise {
     pub tolerance: Tolerance,
     pub launch: LaunchDefaults,
     pub trials: Trials,
-    /// What a pass is worth: `total`, or points a check.
-    pub points: BTreeMap<String, f64>,
+    /// What a pass is worth, and single checks where they are given points.
+    pub points: Points,
 }
 
 /// The lesson's own figures.

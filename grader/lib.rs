@@ -20,12 +20,15 @@ pub mod compile;
 pub mod execute;
 
 pub mod judge;
+pub mod points;
 pub mod verdict;
 
 pub mod report;
 
+pub mod autograder;
 pub mod cli;
 pub mod confine;
+pub mod delivery;
 pub mod doctor;
 pub mod exit_code;
 pub mod grade;

@@ -22,7 +22,7 @@ pub fn warn(text: &str) {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }
 
-/// Where the JSON report goes.
+/// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Stdout,
@@ -45,16 +45,29 @@ impl Target {
         if folder.is_dir() { Ok(()) } else { Err(format!("the folder {} does not exist", folder.display())) }
     }
 
-    /// Writes the report: to a file as a whole, by rename, so that nobody reads half of it.
+    /// Writes the report as JSON, as [`Target::put`] does.
     pub fn write(&self, report: &Report) -> anyhow::Result<()> {
-        let text = json::render(report)?;
+        self.put(&json::render(report)?)
+    }
+
+    /// Writes the text: to a file as a whole, by rename, so that nobody reads half of it.
+    pub fn put(&self, text: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout => match std::io::stdout().lock().write_all(text.as_bytes()) {
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
                 written => written.context("standard output"),
             },
-            Self::File(file) => replace(file, &text).with_context(|| file.display().to_string()),
+            Self::File(file) => replace(file, text).with_context(|| file.display().to_string()),
         }
+    }
+
+    /// Takes away what an earlier run left in the file; a device or pipe stays.
+    pub fn remove(&self) -> anyhow::Result<()> {
+        let Self::File(file) = self else { return Ok(()) };
+        if !std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(());
+        }
+        std::fs::remove_file(file).with_context(|| file.display().to_string())
     }
 }
 
@@ -128,6 +141,18 @@ mod tests {
         Target::File(file.clone()).write(&Report::of_error("x", ExitCode::Ungraded)).unwrap();
         assert!(std::fs::read_to_string(&file).unwrap().contains("\"ungraded\""));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn an_earlier_report_is_removed_and_none_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = Target::File(folder.path().join("results.json"));
+        target.put("old").unwrap();
+        target.remove().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        target.remove().unwrap();
+        Target::File("/dev/null".into()).remove().unwrap();
+        assert!(Path::new("/dev/null").exists());
     }
 
     #[test]

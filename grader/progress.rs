@@ -1,9 +1,19 @@
-//! Progress on stderr; the only file that knows the progress-bar crate. Silent where stderr is no terminal.
+//! Progress on stderr; the only file that knows the progress-bar crate. Silent where stderr is no terminal, and where
+//! the command line asks for it.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Whether this process shows no progress at all.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on no bar and no note of this process is shown.
+pub fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
 
 /// One bar. All methods may be called from several threads.
 #[derive(Clone, Debug)]
@@ -23,7 +33,7 @@ impl Progress {
     }
 
     fn new(total: u64, message: &str, template: &str) -> Self {
-        let shown = std::io::stderr().is_terminal();
+        let shown = std::io::stderr().is_terminal() && !SILENT.load(Ordering::Relaxed);
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -65,6 +75,9 @@ impl Progress {
 /// Prints one line on stderr; a stderr that is closed is no reason to stop.
 pub fn note(line: &str) {
     use std::io::Write;
+    if SILENT.load(Ordering::Relaxed) {
+        return;
+    }
     writeln!(std::io::stderr(), "{line}").ok();
 }
 

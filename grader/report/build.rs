@@ -12,7 +12,7 @@ use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::judge::sanitizer;
 use crate::submission::LaunchSource;
-use crate::verdict::{Check, Verdict, failing_check};
+use crate::verdict::{Check, Status, Verdict, failing_check};
 
 impl Report {
     /// A report on nothing: no check was made, because of `error`.
@@ -55,6 +55,21 @@ impl Report {
         self.failing_check = failing_check(&checks, self.strict);
         self.checks = checks.into_iter().map(harmless).collect();
         self
+    }
+
+    /// The first check that decides and could not be made, when there is no verdict for want of it.
+    pub fn unjudged(&self) -> Option<&Check> {
+        let mut gates = self.checks.iter().filter(|check| check.id.gates(self.strict));
+        gates.find(|check| check.status == Status::Skip).filter(|_| self.verdict == Verdict::Ungraded)
+    }
+
+    /// Why there is no verdict, in one sentence; `None` when there is one.
+    pub fn ungraded_because(&self) -> Option<String> {
+        if self.verdict != Verdict::Ungraded {
+            return None;
+        }
+        let unjudged = || self.unjudged().map(|check| format!("{}: {}", check.id.name(), check.summary));
+        self.error.clone().or_else(unjudged).or_else(|| Some("no check was made".to_owned()))
     }
 }
 

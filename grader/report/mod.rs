@@ -1,7 +1,8 @@
-//! Pure reporting: a judged grade in, text or JSON out.
+//! Pure reporting: a judged grade in, text, JSON or the file of another system out.
 //!
 //! [`Report`] is the whole result of a grade, and the JSON that pipelines read: its fields are the contract, version
-//! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads.
+//! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads; [`gradescope`],
+//! [`junit`] and [`github`] are what the systems of those names read.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,10 @@ use crate::verdict::{Check, CheckId, Verdict};
 
 pub mod build;
 pub mod escape;
+pub mod github;
+pub mod gradescope;
 pub mod json;
+pub mod junit;
 mod real;
 pub mod text;
 

@@ -2,12 +2,12 @@
 //!
 //! The text carries ANSI colours; print it through `anstream`, which takes them out where they are not wanted. Every
 //! line of learner's text (source, compiler messages that quote it, what the kernel printed) is escaped and stands
-//! behind a bar, so that none of it can pass for the grader's words.
+//! behind a bar, so that none of it can pass for the grader's words, nor for a command to GitHub where that keeps the log.
 
 use anstyle::{AnsiColor, Style};
 
-use super::escape;
 use super::{Diagnostic, Report};
+use super::{escape, github};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
 use crate::judge::plan::Scope;
@@ -28,7 +28,7 @@ const PRINTED: usize = 5;
 /// The report as text, with ANSI colours. `source` is heat.cu's text, for the excerpt.
 pub fn render(report: &Report, source: Option<&str>) -> String {
     if let (Some(error), true) = (&report.error, report.exit_code == ExitCode::Usage as u8) {
-        return wrapped(&format!("heat-grader: {error}"), 0);
+        return github::harmless(&wrapped(&format!("heat-grader: {error}"), 0));
     }
     let mut text = heading(report);
     if let Some(error) = &report.error {
@@ -46,7 +46,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     text.push_str(&sanitizer(report));
     text.push_str(&printed(&report.output));
     text.push_str(&closing(report));
-    text
+    github::harmless(&text)
 }
 
 /// One line a tool, or why there is none.

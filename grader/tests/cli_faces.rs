@@ -1,5 +1,8 @@
 //! The command line: exit codes, and what lands on stdout, stderr and in report files.
 
+mod cli_autograder;
+mod cli_reports;
+
 use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value;

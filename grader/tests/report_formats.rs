@@ -1,15 +1,17 @@
-//! The report as JSON and as text, over whole grades with fake stations.
+//! The report in all its formats, over whole grades with fake stations.
 
 #![allow(dead_code, reason = "the fakes serve several test binaries")]
 
 mod fake;
+mod report_gradescope;
+mod report_junit;
 
 use fake::stations::FakeStations;
 use fake::{FakeEngine, ended_by, hazard, two_steps, with_cell};
 use heat_grader::execute::{HazardKind, Memory, Processor, RunFault, Watch};
 use heat_grader::exit_code::ExitCode;
 use heat_grader::grade::{Graded, Refusal};
-use heat_grader::report::{Report, json, text};
+use heat_grader::report::{Report, github, json, text};
 use heat_grader::verdict::{Check, CheckId, Status, Verdict};
 
 fn plain_text(graded: &Graded) -> String {
@@ -93,6 +95,38 @@ fn every_report_obeys_the_schema_and_survives_json() {
         let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
         assert_eq!(serde_json::from_str::<Report>(&rendered).unwrap(), graded.report, "{name}");
+    }
+}
+
+#[test]
+fn a_report_from_before_the_newest_fields_can_still_be_read() {
+    let (_, right) = samples().into_iter().find(|(name, _)| *name == "right").unwrap();
+    let mut value = serde_json::to_value(&right.report).unwrap();
+    for (place, field) in [("", "sanitizer"), ("/environment", "sandbox"), ("/environment", "sanitizer_reason")] {
+        value.pointer_mut(place).and_then(|object| object.as_object_mut()?.remove(field)).expect(field);
+    }
+    assert_eq!(serde_json::from_value::<Report>(value).unwrap(), right.report);
+}
+
+#[test]
+fn every_line_for_github_is_a_command_and_the_text_beside_it_holds_none() {
+    for (name, mut graded) in samples() {
+        if let Some(submission) = &mut graded.report.submission {
+            submission.path = "::add-mask::ada ##[group]x".to_owned();
+        }
+        graded.report.output += "\n::stop-commands::x\n##[error]y";
+        let commands = github::render(&graded.report);
+        assert!(!commands.is_empty(), "{name}");
+        for line in commands.lines() {
+            assert!(
+                ["::error ", "::warning ", "::notice "].iter().any(|kind| line.starts_with(kind)),
+                "{name}: {line}"
+            );
+        }
+        assert_eq!(commands.contains("passed::"), graded.report.verdict == Verdict::Pass, "{name}: {commands}");
+        let text = plain_text(&graded);
+        let command = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+        assert!(!text.lines().any(command), "{name}:\n{text}");
     }
 }
 

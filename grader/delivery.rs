@@ -1,0 +1,102 @@
+//! Where a grade goes: the report in the format asked for, the text beside it, the exit code.
+//!
+//! Three promises. A report is delivered whatever happened. Where standard output is a report's, it holds nothing else;
+//! the text is on stderr then. And what a report cannot say (it has no place, or its format has no word for it) is said
+//! on stderr, `--quiet` or not.
+
+use crate::exercise::Exercise;
+use crate::exit_code::ExitCode;
+use crate::grade::Graded;
+use crate::outbox::{self, Target};
+use crate::report::{Report, github, gradescope, junit, text};
+use crate::verdict::Verdict;
+
+/// What a report is written as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    #[default]
+    Json,
+    /// Gradescope's results.json.
+    Gradescope,
+    /// JUnit XML.
+    Junit,
+    /// Annotations on standard output, with the JSON as the report.
+    Github,
+}
+
+/// Where one command's result goes.
+#[derive(Clone, Debug, Default)]
+pub struct Delivery {
+    /// Nowhere when `None`.
+    pub target: Option<Target>,
+    pub format: Format,
+    /// Prints no text.
+    pub quiet: bool,
+}
+
+impl Delivery {
+    /// Whether the report can be put where it belongs, as far as can be told beforehand; else why not.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.target {
+            Some(Target::Stdout) if self.format == Format::Github => {
+                Err("with --format github the annotations are on standard output; let --report name a file".to_owned())
+            }
+            Some(target) => target.check(),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts report and text where they belong. A report that cannot be written is a grade that did not happen.
+    pub fn deliver(&self, graded: &Graded) -> ExitCode {
+        let report = &graded.report;
+        if !self.quiet || self.target.is_none() {
+            let rendered = text::render(report, graded.source.as_deref());
+            let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
+            let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
+            print(&rendered);
+        }
+        if let Err(error) = self.write(graded) {
+            outbox::warn(&format!("heat-grader: the report could not be written: {error:#}\n"));
+            return if report.exit_code == ExitCode::Usage as u8 { ExitCode::Usage } else { ExitCode::Ungraded };
+        }
+        ExitCode::from_status(report.exit_code)
+    }
+
+    /// The report of a grade that was interrupted: nobody must take an older one for it.
+    pub fn interrupted(&self) {
+        outbox::warn("heat-grader: interrupted\n");
+        let report = Report::of_error("interrupted before the grade was done", ExitCode::Ungraded);
+        if self.target.is_some() {
+            self.write(&Graded::without_source(report)).ok();
+        }
+    }
+
+    fn write(&self, graded: &Graded) -> anyhow::Result<()> {
+        let report = &graded.report;
+        match self.format {
+            Format::Json => self.target.as_ref().map_or(Ok(()), |target| target.write(report)),
+            Format::Junit => self.target.as_ref().map_or(Ok(()), |target| target.put(&junit::render_one(report)?)),
+            Format::Gradescope => self.write_results(graded),
+            Format::Github => {
+                Target::Stdout.put(&github::render(report))?;
+                let file = self.target.as_ref().filter(|target| **target != Target::Stdout);
+                file.map_or(Ok(()), |target| target.write(report))
+            }
+        }
+    }
+
+    /// Without a verdict there is no results.json, and none from earlier either.
+    fn write_results(&self, graded: &Graded) -> anyhow::Result<()> {
+        if graded.report.verdict == Verdict::Ungraded {
+            let reason = graded.report.ungraded_because().unwrap_or_default();
+            let said = format!("heat-grader: ungraded, so there are no results: {reason}\n");
+            outbox::warn(&github::harmless(&said));
+            return self.target.as_ref().map_or(Ok(()), Target::remove);
+        }
+        let results = gradescope::render(&graded.report, graded.source.as_deref(), &Exercise::shipped()?.points)?;
+        match (&self.target, results) {
+            (Some(target), Some(results)) => target.put(&results),
+            _ => Ok(()),
+        }
+    }
+}
