@@ -12,13 +12,16 @@ use crate::confine::Sandbox;
 use crate::execute::HazardKind;
 use crate::execute::sanitized::SanitizerTool;
 use crate::judge::plan::Scope;
+pub use crate::judge::error_map::ErrorMap;
 pub use crate::judge::timing::Timing;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, CheckId, Verdict};
 
 pub mod build;
 pub mod escape;
+pub mod html;
 pub mod json;
+pub mod picture;
 mod real;
 pub mod text;
 
@@ -56,6 +59,9 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// The first cell that disagrees with the reference; null when none does.
     pub first_mismatch: Option<FirstMismatch>,
+    /// All wrong cells of that grid after that launch, in coarse bins; null when none disagrees.
+    #[serde(default)]
+    pub error_map: Option<ErrorMap>,
     /// Null when no launch was counted.
     pub reads: Option<Reads>,
     /// Each site once, in the order in which they were seen.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "the fakes serve several test binaries")]
 
 mod fake;
+mod html;
 
 use fake::stations::FakeStations;
 use fake::{FakeEngine, ended_by, hazard, two_steps, with_cell};
