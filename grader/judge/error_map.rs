@@ -62,8 +62,8 @@ impl ErrorMap {
             let (row, column) = (at / n, at % n);
             let difference = (f64::from(have) - f64::from(want)).abs();
             // NaN is not within anything.
-            let wrong = !(difference <= tolerance)
-                || (expected.on_ring(row, column) && want.to_bits() != have.to_bits());
+            let wrong =
+                !(difference <= tolerance) || (expected.on_ring(row, column) && want.to_bits() != have.to_bits());
             if wrong {
                 bins[row / side * across + column / side].add(difference);
             }
@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_map_from_other_hands_is_read_without_trust() {
-        let odd = ErrorMap { n: 7, bin: 0, wrong_cells: 1, wrong: vec!["é0:".to_owned()], error: vec!["aaaaa".to_owned()] };
+        let odd =
+            ErrorMap { n: 7, bin: 0, wrong_cells: 1, wrong: vec!["é0:".to_owned()], error: vec!["aaaaa".to_owned()] };
         assert_eq!(odd.bins(), 7);
         assert!((0..5).all(|column| odd.at(0, column).is_none()));
         assert_eq!(ErrorMap { n: u32::MAX, bin: 1, ..odd }.bins(), BINS);

@@ -18,7 +18,7 @@ const TOP: f64 = 46.0;
 const BOTTOM: f64 = 222.0;
 
 /// Words read per cell-step by the lesson's kernels at n = 2048, as this grader and a profiler count them.
-const LESSON: [(&str, f64); 3] = [("two-step tile", 0.84), ("tiled", 1.33), ("global", 5.0)];
+const LESSON: [(&str, f64); 3] = [("two-step", 0.84), ("tiled", 1.33), ("global", 5.0)];
 
 /// How many words the kernels read, with the budget and the lesson's kernels marked.
 pub fn reads(listed: &[Listed], budget: f64) -> Markup {
@@ -36,7 +36,7 @@ pub fn reads(listed: &[Listed], budget: f64) -> Markup {
                     (mark(scale.at(reads), row, reads > budget, "lesson", &format!("{name} {reads}")))
                 }
                 (mark(scale.at(budget), 0, true, "limit", &format!("budget {budget}")))
-                (axis(&scale, "words read from global memory per cell and timestep, log scale"))
+                (axis(&scale, "words read from global memory per cell and timestep"))
             }))
         }
     }
@@ -56,9 +56,9 @@ pub fn ratios(listed: &[Listed]) -> Markup {
                 p { (faster) " of " (counted(values.len(), "timed kernel is", "timed kernels are")) " faster than heatStepTiled." }
             }
             (plot("Histogram of time a timestep over heatStepTiled's; the table holds each figure.", html! {
-                (bars(&scale, &values, ("within", "over")))
+                (bars(&scale, &values, ("faster", "slower")))
                 (mark(scale.at(1.0), 0, true, "limit", "heatStepTiled 1"))
-                (axis(&scale, "time a timestep over heatStepTiled's, log scale"))
+                (axis(&scale, "time a timestep over heatStepTiled's"))
             }))
         }
     }
@@ -73,7 +73,7 @@ pub fn reads_against_time(listed: &[Listed], budget: f64) -> Markup {
         return html! {};
     }
     let shipped = shipped(listed);
-    let (top, bottom) = (14.0, BOTTOM);
+    let (top, bottom) = (20.0, BOTTOM);
     let across = points.iter().map(|point| point.1).chain(shipped.iter().map(|kernel| kernel.1));
     let x = Scale::over(across, budget, (LEFT, RIGHT));
     let upward = points.iter().map(|point| point.2).chain(shipped.iter().map(|kernel| kernel.2)).chain([0.6, 1.6]);
@@ -101,16 +101,23 @@ pub fn reads_against_time(listed: &[Listed], budget: f64) -> Markup {
                 text.limit x=(px(x.at(budget) + 4.0)) y=(top + 8.0) { "budget " (budget) }
                 text.corner x=(LEFT + 5.0) y=(top + 8.0) { "slower" }
                 text.corner x=(LEFT + 5.0) y=(bottom - 6.0) { "faster" }
+                @for (name, reads, ratio) in &shipped {
+                    text.lesson x=(px(x.at(*reads) - 9.0)) y=(px(y.at(*ratio) + 13.0)) text-anchor="middle" { (name) }
+                }
                 @for (one, reads, ratio) in &points {
                     (dot(one, x.at(*reads), y.at(*ratio), &format!("{} words, {} times", figure(*reads), figure(*ratio))))
                 }
-                @for (name, reads, ratio) in &shipped {
-                    @let (at, up) = (x.at(*reads), y.at(*ratio));
-                    path.shipped d=(format!("M{:.1} {:.1}l5.5 5.5l-5.5 5.5l-5.5 -5.5z", at, up - 5.5)) {}
-                    text.lesson x=(px(at + 8.0)) y=(px(up + 4.0)) text-anchor="start" { (name) }
+                @for (_, reads, ratio) in &shipped {
+                    path.shipped d=(format!("M{:.1} {:.1}l5.5 5.5l-5.5 5.5l-5.5 -5.5z", x.at(*reads), y.at(*ratio) - 5.5)) {}
                 }
-                (axis(&x, "words read per cell-step (across), time over heatStepTiled's (up)"))
+                text.tick x="2" y="10" { "time over heatStepTiled's" }
+                (axis(&x, "words read from global memory per cell and timestep"))
             }))
+            p.legend {
+                svg viewBox="0 0 12 12" aria-hidden="true" { circle.within cx="6" cy="6" r="4.2" {} } "passed "
+                svg viewBox="0 0 12 12" aria-hidden="true" { path.over d="M6 1.5l5 8.6h-10z" {} } "failed "
+                svg viewBox="0 0 12 12" aria-hidden="true" { path.shipped d="M6 1l5 5l-5 5l-5 -5z" {} } "the lesson's kernels"
+            }
         }
     }
 }
@@ -166,8 +173,8 @@ fn bars(scale: &Scale, values: &[f64], classes: (&str, &str)) -> Markup {
 /// A vertical line with its label, in the first or second row above the plot, to its left or right.
 fn mark(x: f64, row: u8, right: bool, class: &str, label: &str) -> Markup {
     let y = 13.0 + 14.0 * f64::from(row);
-    // A label to the left needs room there.
-    let right = right || x < LEFT + 90.0;
+    // A label to the left needs room there; a character takes at most this many units.
+    let right = right || x < 6.5 * label.chars().count() as f64;
     let (at, anchor) = if right { (x + 4.0, "start") } else { (x - 4.0, "end") };
     html! {
         line class=(class) x1=(px(x)) x2=(px(x)) y1=(px(y - 9.0)) y2=(BOTTOM) {}

@@ -54,9 +54,8 @@ pub fn excerpt(source: &str, report: &Report) -> Vec<Vec<Line>> {
 /// Lines in question and what is said about them, each sentence once.
 fn marks(report: &Report) -> BTreeMap<u32, Vec<String>> {
     let troubled = report.checks.iter().filter(|check| matches!(check.status, Status::Fail | Status::Warn));
-    let checks = troubled.filter_map(|check| {
-        Some((check.place?.line, format!("{}: {}", check.id.name(), check.summary)))
-    });
+    let checks =
+        troubled.filter_map(|check| Some((check.place?.line, format!("{}: {}", check.id.name(), check.summary))));
     let errors = report.diagnostics.iter().filter(|said| said.severity == "error");
     let errors = errors.filter_map(|said| Some((said.line?, format!("{}: {}", said.tool, said.message))));
     let hazards = report.hazards.iter().flat_map(|hazard| {

@@ -6,10 +6,10 @@ use maud::{Markup, html};
 use super::excerpt::excerpt;
 use super::words::{self, figure};
 use super::{BASE64, Listed, safe};
+use crate::execute::Actor;
 use crate::exercise::Exercise;
 use crate::judge::plan::Scope;
 use crate::judge::{actor_words, grouped};
-use crate::execute::Actor;
 use crate::report::{ErrorMap, FirstMismatch, Report, picture};
 use crate::verdict::{Check, CheckId, Verdict};
 
@@ -202,8 +202,10 @@ fn error_map(report: &Report) -> Markup {
     let (left, top) = (58.0, 24.0);
     let data = format!("data:image/png;base64,{}", BASE64.encode(png));
     let label = format!("{} of {} cells are wrong.", grouped(map.wrong_cells), grouped(u64::from(map.n).pow(2)));
-    let text = |x: f64, y: f64, anchor: &str, words: String| html! {
-        text.tick x=(x) y=(y) text-anchor=(anchor) { (words) }
+    let text = |x: f64, y: f64, anchor: &str, words: String| {
+        html! {
+            text.tick x=(x) y=(y) text-anchor=(anchor) { (words) }
+        }
     };
     html! {
         figure.card.map {

@@ -77,7 +77,7 @@ fn row(one: &Listed) -> Markup {
     html! {
         tr data-verdict=(words::verdict(report.verdict)) data-checks=(ids.join(" ")) data-kernel=(safe(kernel)) {
             th scope="row" { (one.link()) }
-            td { span class={ "badge " (class) } { span.sign aria-hidden="true" { (sign) } " " (words::verdict(report.verdict)) } }
+            td { span class={ "badge " (class) } { span.sign aria-hidden="true" { (sign) } span.word { " " (words::verdict(report.verdict)) } } }
             td { @if let Some(id) = report.failing_check { code { (id.name()) } } }
             td.number data-value=[reads] { @if let Some(reads) = reads { (figure(reads)) } @else { span.muted { "–" } } }
             td.number data-value=[ratio] {

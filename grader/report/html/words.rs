@@ -64,7 +64,8 @@ pub fn reason(report: &Report) -> String {
             failing.map_or_else(String::new, |check| safe(&check.summary))
         }
         Verdict::Ungraded => {
-            let skipped = report.checks.iter().find(|check| check.status == Status::Skip && check.id.gates(report.strict));
+            let skipped =
+                report.checks.iter().find(|check| check.status == Status::Skip && check.id.gates(report.strict));
             match (&report.error, skipped) {
                 (Some(error), _) => safe(error),
                 (None, Some(check)) => format!("{}: {}", check.id.name(), safe(&check.summary)),

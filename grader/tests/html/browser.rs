@@ -65,7 +65,8 @@ fn browser_shows_the_page_at_both_sizes_in_both_schemes() {
             assert_eq!(browser.value(LOW_CONTRAST), "", "{device}, {scheme}");
             let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
             assert_eq!(browser.value(wide), 0, "nothing sticks out: {device}");
-            let learner = "[...document.querySelectorAll('section.learner')].find((one) => one.querySelector('image')).id";
+            let learner =
+                "[...document.querySelectorAll('section.learner')].find((one) => one.querySelector('image')).id";
             browser.value(&format!("location.hash = {learner}"));
             browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
             assert_eq!(browser.value(wide), 0, "nothing sticks out of a learner's page: {device}");
@@ -107,20 +108,25 @@ fn browser_sorts_and_filters_the_table() {
 
     let visible = "[...document.querySelectorAll('tbody tr')].filter((row) => !row.hidden)";
     let set = |id: &str, value: &str| {
-        format!("(() => {{ const control = document.getElementById('{id}'); control.value = '{value}'; control.dispatchEvent(new Event('input')); }})()")
+        format!(
+            "(() => {{ const control = document.getElementById('{id}'); control.value = '{value}'; control.dispatchEvent(new Event('input')); }})()"
+        )
     };
     let all = browser.value("document.querySelectorAll('#table tbody tr').length");
     browser.value(&set("verdict", "failed"));
     let failed = browser.value(&format!("({visible}).filter((row) => row.closest('#table')).length"));
     assert!(failed.as_u64() > Some(0) && failed.as_u64() < all.as_u64(), "{failed} of {all}");
-    let every = format!("({visible}).filter((row) => row.closest('#table')).every((row) => row.dataset.verdict === 'failed')");
+    let every =
+        format!("({visible}).filter((row) => row.closest('#table')).every((row) => row.dataset.verdict === 'failed')");
     assert_eq!(browser.value(&every), true);
     assert_eq!(browser.value("document.getElementById('shown').textContent"), format!("{failed} of {all} shown"));
     browser.value(&set("find", "no such learner"));
     assert_eq!(browser.value("document.getElementById('shown').textContent"), format!("0 of {all} shown"));
     browser.value("document.querySelector('button[data-check=values]').click()");
     assert_eq!(browser.value("document.getElementById('check').value"), "values");
-    let every = format!("({visible}).filter((row) => row.closest('#table')).every((row) => row.dataset.checks.includes('values'))");
+    let every = format!(
+        "({visible}).filter((row) => row.closest('#table')).every((row) => row.dataset.checks.includes('values'))"
+    );
     assert_eq!(browser.value(&every), true);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

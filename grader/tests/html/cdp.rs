@@ -28,7 +28,13 @@ impl Browser {
         let (its_input, to) = std::io::pipe().expect("a pipe");
         let (from, its_output) = std::io::pipe().expect("a pipe");
         let mut command = Command::new("chromium");
-        command.args(["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--hide-scrollbars"]);
+        command.args([
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--no-first-run",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ]);
         command.args(["--disable-background-networking", "--disable-dev-shm-usage"]);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         if rustix::process::getuid().is_root() {

@@ -22,7 +22,8 @@ fn section<'p>(page: &'p str, id: &str) -> &'p str {
 fn row<'p>(page: &'p str, id: &str) -> &'p str {
     let table = &page[page.find("<tbody>").expect("a table")..];
     let link = format!("<a href=\"#{id}\">");
-    table.split("<tr ").find(|row| row.contains(&link)).expect("a row")
+    let row = table.split("<tr ").find(|row| row.contains(&link)).expect("a row");
+    &row[..row.find("</tr>").expect("its end")]
 }
 
 /// Text without its tags, entities read.
@@ -36,7 +37,8 @@ fn the_page_says_what_the_reports_say() {
     let class = large(24);
     let page = page(&class);
     for (at, entry) in class.entries.iter().enumerate() {
-        let id = Regex::new(&format!("id=\"(learner-[a-z0-9-]*{at:03})\"")).unwrap().captures(&page).unwrap()[1].to_owned();
+        let id =
+            Regex::new(&format!("id=\"(learner-[a-z0-9-]*{at:03})\"")).unwrap().captures(&page).unwrap()[1].to_owned();
         let (section, report) = (section(&page, &id), &entry.report);
         let said = text(section);
         assert!(said.contains(&entry.learner), "{said}");
@@ -52,7 +54,10 @@ fn the_page_says_what_the_reports_say() {
         let cells = text(row);
         assert_eq!(cells.contains("passed"), report.verdict == Verdict::Pass, "{cells}");
         if let Some(reads) = &report.reads {
-            assert!(row.contains(&format!("data-value=\"{}\">{:.3}<", reads.per_cell_step, reads.per_cell_step)), "{row}");
+            assert!(
+                row.contains(&format!("data-value=\"{}\">{:.3}<", reads.per_cell_step, reads.per_cell_step)),
+                "{row}"
+            );
             assert!(said.contains(&format!("{:.3} words read per cell-step, budget 1.5", reads.per_cell_step)));
         }
         if let Some(timing) = &report.timing {
@@ -65,7 +70,8 @@ fn the_page_says_what_the_reports_say() {
             assert!(answer.rows.iter().all(|row| said.contains(row.as_str())) && said.contains(&answer.ship), "{said}");
         }
         if let Some(first) = &report.first_mismatch {
-            let words = format!("row {}, column {}, expected {}, got {}", first.row, first.column, first.expected, first.got);
+            let words =
+                format!("row {}, column {}, expected {}, got {}", first.row, first.column, first.expected, first.got);
             assert!(said.contains(&words), "{words}");
         }
     }
@@ -101,7 +107,7 @@ fn the_bars_of_the_histogram_add_up_and_the_budget_parts_them() {
     let within = counted.iter().filter(|reads| **reads <= 1.5).count();
     assert!(within > 0 && within < counted.len());
     assert_eq!((sum("within"), sum("over")), (within, counted.len() - within));
-    for label in ["two-step tile 0.84", "tiled 1.33", "global 5", "budget 1.5"] {
+    for label in ["two-step 0.84", "tiled 1.33", "global 5", "budget 1.5"] {
         assert!(figure.contains(&format!(">{label}</text>")), "{label}");
     }
 }
@@ -126,7 +132,7 @@ fn no_times_no_ratios() {
 fn groups_name_their_learners_and_a_group_of_one_is_none() {
     let page = page(&small());
     assert!(text(&page).contains("amara = bjorn"));
-    assert!(!page.contains("nobody"));
+    assert!(!page.contains("left-alone"));
 }
 
 #[test]
@@ -138,7 +144,8 @@ fn a_wrong_grid_is_drawn_and_its_line_is_marked() {
     assert!(text(halo).contains("64 x 256 blocks share n = 2048: 32 x 8 cells each."));
     assert!(!section(&page, "learner-amara").contains("data:image"), "nothing to draw");
     let past = section(&page, "learner-shared-one-past");
-    let marked = Regex::new(r#"<div class="line marked" id="learner-shared-one-past--L(\d+)" data-line="(\d+)">([^<]*)<"#);
+    let marked =
+        Regex::new(r#"<div class="line marked" id="learner-shared-one-past--L(\d+)" data-line="(\d+)">([^<]*)<"#);
     let marked = marked.unwrap().captures(past).expect("a marked line");
     assert_eq!((&marked[1], &marked[2]), ("33", "33"));
     assert!(marked[3].contains("sides[s] = start[s - 1] + start[s + 1];"));
@@ -147,11 +154,7 @@ fn a_wrong_grid_is_drawn_and_its_line_is_marked() {
 
 #[test]
 fn nothing_that_a_learner_writes_gets_out_of_its_place() {
-    let class = hostile();
-    let page = page(&class);
-    // Of elements and attributes only those that a harmless class has.
-    let mut tame = class;
-    tame.title = "Heat".to_owned();
+    let page = page(&hostile());
     let tags = |page: &str| {
         let body = &page[page.find("<body>").unwrap()..];
         let names = Regex::new(r"<([a-z0-9]+)((?:\s[^<>]*)?)>").unwrap();
@@ -178,7 +181,17 @@ fn nothing_that_a_learner_writes_gets_out_of_its_place() {
     }
     assert!(page.contains("\\u{202e}DESSAP"), "spelled out, not left out");
     assert!(page.matches("&lt;/script&gt;").count() > 10);
-    assert!(HOSTILE.iter().all(|text| !page.contains(text)), "never as it was written");
+    // Quotation marks of one kind are harmless where all attributes are in those of the other.
+    let quotes_only = |text: &&&str| !text.contains('<') && text.starts_with('\'');
+    assert!(
+        HOSTILE.iter().filter(|text| !quotes_only(text)).all(|text| !page.contains(text)),
+        "never as it was written"
+    );
+    assert!(
+        !Regex::new("<[^<>\"]*=[^<>\"]")
+            .unwrap()
+            .is_match(&page[page.find("<body>").unwrap()..page.find("<script>").unwrap()])
+    );
 }
 
 #[test]
@@ -186,7 +199,8 @@ fn the_policy_names_the_hashes_of_what_the_page_holds() {
     use base64::Engine as _;
     use sha2::Digest;
     let page = page(&hostile());
-    let policy = Regex::new(r#"Content-Security-Policy" content="([^"]*)""#).unwrap().captures(&page).unwrap()[1].to_owned();
+    let policy =
+        Regex::new(r#"Content-Security-Policy" content="([^"]*)""#).unwrap().captures(&page).unwrap()[1].to_owned();
     assert!(policy.starts_with("default-src 'none'; img-src data:; "), "{policy}");
     assert!(!policy.contains("unsafe"));
     for tag in ["script", "style"] {
@@ -202,7 +216,8 @@ fn the_policy_names_the_hashes_of_what_the_page_holds() {
 fn three_hundred_learners_fit_a_page_and_an_empty_class_has_one() {
     let bytes = page(&large(300)).len();
     assert!(bytes < 6_000_000, "{bytes}");
-    let empty = Class { title: "Nobody".to_owned(), made_at: "today".to_owned(), entries: Vec::new(), groups: Vec::new() };
+    let empty =
+        Class { title: "Nobody".to_owned(), made_at: "today".to_owned(), entries: Vec::new(), groups: Vec::new() };
     assert!(page(&empty).contains("0 submissions"));
 }
 
