@@ -147,9 +147,17 @@ fn browser_opens_one_learner_at_a_time() {
     browser.value("document.querySelector('a[href=\"#learner-shared-one-past--L33\"]').click()");
     browser.value(settled);
     assert_eq!(browser.value(seen), "learner-shared-one-past", "a line's link stays on its page");
+    keep(&mut browser, "line-laptop-light");
     browser.value("document.querySelector('#learner-shared-one-past .back').click()");
     browser.value(settled);
     assert_eq!(browser.value(seen), "class");
+    keep(&mut browser, "small-laptop-light");
+    browser.print();
+    keep(&mut browser, "small-printed");
+    browser.value("location.hash = 'learner-halo-one-cell'");
+    browser.value(settled);
+    assert_eq!(browser.value("document.querySelector('.learner:target nav').getClientRects().length"), 0);
+    keep(&mut browser, "learner-printed");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

@@ -79,6 +79,11 @@ impl Browser {
         self.events.retain(|event| event["method"] != "Page.loadEventFired");
     }
 
+    /// Shows the page as it would be printed.
+    pub fn print(&mut self) {
+        self.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    }
+
     /// The value of a JavaScript expression.
     pub fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
