@@ -35,7 +35,7 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
                     (charts::ratios(&graded))
                     (failing_checks(&graded))
                     (groups(class, listed))
-                    @if words_only(&graded) {
+                    @if none_timed(&graded) {
                         p.card.note { "No kernel was timed: engine cpu has no GPU to time on, so there are no ratios to heatStepTiled." }
                     }
                 }
@@ -50,7 +50,7 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
     }
 }
 
-fn words_only(graded: &[Listed]) -> bool {
+fn none_timed(graded: &[Listed]) -> bool {
     graded.iter().all(|one| one.report().timing.is_none())
 }
 
@@ -111,7 +111,7 @@ fn failing_checks(graded: &[Listed]) -> Markup {
         CheckId::ALL.into_iter().map(|id| (id, count(id, Status::Fail), count(id, Status::Warn))).collect();
     rows.retain(|(_, failed, warned)| failed + warned > 0);
     rows.sort_by_key(|(id, failed, warned)| (std::cmp::Reverse((*failed, *warned)), *id));
-    let most = rows.iter().map(|(_, failed, warned)| failed + warned).max().unwrap_or(1).max(1);
+    let most = rows.iter().map(|(_, failed, _)| *failed).max().unwrap_or(1).max(1);
     let length = |count: usize| format!("{:.2}", 100.0 * count as f64 / most as f64);
     html! {
         section.card {
@@ -125,7 +125,6 @@ fn failing_checks(graded: &[Listed]) -> Markup {
                             code { (id.name()) }
                             svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
                                 rect.fail x="0" y="0" height="10" width=(length(*failed)) {}
-                                rect.warn x=(length(*failed)) y="0" height="10" width=(length(*warned)) {}
                             }
                             span.figures {
                                 b { (failed) } " failed"
