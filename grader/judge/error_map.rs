@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cells::within;
 use crate::grid::Grid;
 
 /// Most bins a side.
@@ -60,11 +61,9 @@ impl ErrorMap {
         let mut bins = vec![Bin::default(); across * across];
         for (at, (&want, &have)) in expected.cells().iter().zip(got.cells()).enumerate() {
             let (row, column) = (at / n, at % n);
-            let difference = (f64::from(have) - f64::from(want)).abs();
-            // NaN is not within anything.
-            let wrong =
-                !(difference <= tolerance) || (expected.on_ring(row, column) && want.to_bits() != have.to_bits());
-            if wrong {
+            let ring_moved = expected.on_ring(row, column) && want.to_bits() != have.to_bits();
+            if !within(want, have, tolerance) || ring_moved {
+                let difference = (f64::from(have) - f64::from(want)).abs();
                 bins[row / side * across + column / side].add(difference);
             }
         }
