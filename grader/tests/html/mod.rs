@@ -215,7 +215,7 @@ fn the_policy_names_the_hashes_of_what_the_page_holds() {
 #[test]
 fn three_hundred_learners_fit_a_page_and_an_empty_class_has_one() {
     let bytes = page(&large(300)).len();
-    assert!(bytes < 6_000_000, "{bytes}");
+    assert!(bytes < 4_000_000, "{bytes}");
     let empty =
         Class { title: "Nobody".to_owned(), made_at: "today".to_owned(), entries: Vec::new(), groups: Vec::new() };
     assert!(page(&empty).contains("0 submissions"));
