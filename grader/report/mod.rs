@@ -1,8 +1,8 @@
 //! Pure reporting: a judged grade in, text or JSON out.
 //!
 //! [`Report`] is the whole result of a grade, and the JSON that pipelines read: its fields are the contract, version
-//! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads, [`html`] the class page
-//! that an instructor opens, [`picture`] the wrong cells as a PNG.
+//! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads, [`html`] the
+//! class page that an instructor opens, [`picture`] the wrong cells as a PNG.
 
 use std::collections::BTreeMap;
 
