@@ -369,7 +369,9 @@ impl Draft {
             self.checks.retain(|earlier| earlier.id != check.id);
             self.checks.push(check);
         }
-        self.report.first_mismatch = judgement.first_mismatch.map(|first| build::first_mismatch(&first, exercise));
+        let first = judgement.first_mismatch;
+        self.report.first_mismatch = first.as_ref().map(|first| build::first_mismatch(first, exercise));
+        self.report.error_map = first.map(|first| first.map);
         self.report.reads = judgement.reads.as_ref().map(build::reads);
         self.report.timing = judgement.timing;
         self.report.hazards = judgement.hazards.iter().map(build::hazard).collect();

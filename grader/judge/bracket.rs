@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cells::WrongCell;
+use super::error_map::ErrorMap;
 use crate::execute::Observation;
 use crate::grid::Grid;
 
@@ -26,6 +27,8 @@ pub struct WrongLaunch {
     pub cell: WrongCell,
     /// The grid after it.
     pub grid: Arc<Grid>,
+    /// All its wrong cells.
+    pub map: ErrorMap,
 }
 
 /// The last grid known to be right, and the first launch known to be wrong.
@@ -43,8 +46,8 @@ impl Bracket {
     }
 
     /// Notes the first launch known to be wrong.
-    pub fn set_wrong(&mut self, launch: u32, cell: WrongCell, grid: Arc<Grid>) {
-        self.wrong = Some(WrongLaunch { launch, cell, grid });
+    pub fn set_wrong(&mut self, wrong: WrongLaunch) {
+        self.wrong = Some(wrong);
     }
 
     /// Whether the faulty launch is known: the one before it is right.
@@ -105,7 +108,7 @@ mod tests {
     fn bracket(right: u32, wrong: u32) -> Bracket {
         let grid = Arc::new(Grid::initial(3, 1));
         let cell = WrongCell { row: 1, column: 1, expected: 0.0, got: 1.0 };
-        let wrong = WrongLaunch { launch: wrong, cell, grid: grid.clone() };
+        let wrong = WrongLaunch { launch: wrong, cell, grid: grid.clone(), map: ErrorMap::default() };
         Bracket { right: (right, grid), wrong: Some(wrong), start: Start::LastRight }
     }
 

@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
-use super::bracket::{Bracket, Start};
-use super::cells::{Difference, compare};
+use super::bracket::{Bracket, Start, WrongLaunch};
+use super::cells::{Difference, WrongCell, compare};
+use super::error_map::ErrorMap;
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
 use crate::execute::{Observation, Processor, Trial, Watch};
@@ -175,7 +176,9 @@ impl<'a> Case<'a> {
             self.outcome.note(*launch, &difference);
             self.outcome.furthest = self.outcome.furthest.max(difference.within);
             match difference.first() {
-                Some(cell) if bracket.wrong.is_none() => bracket.set_wrong(*launch, cell, grid.clone()),
+                Some(cell) if bracket.wrong.is_none() => {
+                    bracket.set_wrong(self.wrong(*launch, cell, expected, &grid, *launch));
+                }
                 None if bracket.wrong.is_none() => bracket.right = (*launch, grid.clone()),
                 _ => {}
             }
@@ -211,7 +214,8 @@ impl<'a> Case<'a> {
         let spots = &self.outcome.planned.spots;
         let launch = spots[at];
         let grid = self.kept_grid(launch).context("a spot's grid was not kept")?;
-        let difference = self.compare(self.reference_grid(seen, 1)?, grid, 1)?;
+        let expected = self.reference_grid(seen, 1)?;
+        let difference = self.compare(expected, grid, 1)?;
         let Some(cell) = difference.first() else { return Ok(self.spot_after(Some(at))) };
         if self.shortcut {
             return Ok(self.without_shortcuts());
@@ -222,7 +226,7 @@ impl<'a> Case<'a> {
         {
             bracket.right = (before, grid.clone());
         }
-        bracket.set_wrong(launch, cell, grid.clone());
+        bracket.set_wrong(self.wrong(launch, cell, expected, grid, 1));
         self.outcome.note(launch, &difference);
         Ok(self.place(bracket))
     }
@@ -259,9 +263,11 @@ impl<'a> Case<'a> {
         let mut reproduced = false;
         for run in bracket.keep() {
             let grid = submission.grid_after(run).context("a kept grid is missing")?;
-            let difference = self.compare(self.reference_grid(reference, run)?, grid, run)?;
+            let expected = self.reference_grid(reference, run)?;
+            let difference = self.compare(expected, grid, run)?;
             if let Some(cell) = difference.first() {
-                bracket.set_wrong(before + run, cell, Arc::new(grid.clone()));
+                let grid = Arc::new(grid.clone());
+                bracket.set_wrong(self.wrong(before + run, cell, expected, &grid, run));
                 self.outcome.note(before + run, &difference);
                 reproduced = true;
                 break;
@@ -303,6 +309,7 @@ impl<'a> Case<'a> {
             last_right: bracket.right.0,
             cell: wrong.cell,
             writer: Writer::Unknown,
+            map: wrong.map.clone(),
         });
     }
 
@@ -341,9 +348,19 @@ impl<'a> Case<'a> {
     }
 
     fn compare(&self, expected: &Grid, got: &Grid, launches: u32) -> anyhow::Result<Difference> {
+        compare(expected, got, self.tolerance(launches)).context("the engine returned a grid of another size")
+    }
+
+    /// How far cells may differ after this many launches.
+    fn tolerance(&self, launches: u32) -> f64 {
         // max|u| never grows, so the initial grid's bounds every later one's.
-        let tolerance = self.exercise.tolerance(self.exercise.timesteps(launches), self.trial.initial.max_abs());
-        compare(expected, got, tolerance).context("the engine returned a grid of another size")
+        self.exercise.tolerance(self.exercise.timesteps(launches), self.trial.initial.max_abs())
+    }
+
+    /// A launch with wrong cells, `since` launches after the grids agreed.
+    fn wrong(&self, launch: u32, cell: WrongCell, expected: &Grid, got: &Arc<Grid>, since: u32) -> WrongLaunch {
+        let map = ErrorMap::between(expected, got, self.tolerance(since));
+        WrongLaunch { launch, cell, grid: got.clone(), map }
     }
 
     fn kept_grid(&self, launch: u32) -> Option<&Arc<Grid>> {

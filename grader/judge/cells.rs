@@ -115,7 +115,7 @@ pub fn compare(expected: &Grid, got: &Grid, tolerance: f64) -> Option<Difference
 }
 
 /// Whether two values agree. NaN compares false with everything, so it never does.
-fn within(expected: f32, got: f32, tolerance: f64) -> bool {
+pub(super) fn within(expected: f32, got: f32, tolerance: f64) -> bool {
     (f64::from(got) - f64::from(expected)).abs() <= tolerance
 }
 

@@ -10,6 +10,7 @@ pub mod case;
 pub mod cells;
 mod clock;
 mod diagnose;
+pub mod error_map;
 pub mod hazards;
 pub mod outcome;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! What a planned trial came to.
 
 use super::cells::{Difference, Mismatches, WrongCell};
+use super::error_map::ErrorMap;
 use super::plan::Planned;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct FirstMismatch {
     pub last_right: u32,
     pub cell: WrongCell,
     pub writer: Writer,
+    /// All wrong cells after that launch.
+    pub map: ErrorMap,
 }
 
 /// Wrong cells of one region at the first launch known to have any.

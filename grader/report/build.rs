@@ -35,6 +35,7 @@ impl Report {
             submission: None,
             checks: Vec::new(),
             first_mismatch: None,
+            error_map: None,
             reads: None,
             hazards: Vec::new(),
             sanitizer: None,

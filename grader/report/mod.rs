@@ -2,7 +2,8 @@
 //!
 //! [`Report`] is the whole result of a grade, and the JSON that pipelines read: its fields are the contract, version
 //! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads; [`gradescope`],
-//! [`junit`] and [`github`] are what the systems of those names read.
+//! [`junit`] and [`github`] are what the systems of those names read; [`html`] is the class page that an instructor opens,
+//! [`picture`] the wrong cells as a PNG.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::confine::Sandbox;
 use crate::execute::HazardKind;
 use crate::execute::sanitized::SanitizerTool;
+pub use crate::judge::error_map::ErrorMap;
 use crate::judge::plan::Scope;
 pub use crate::judge::timing::Timing;
 use crate::submission::LaunchSource;
@@ -21,8 +23,10 @@ pub mod build;
 pub mod escape;
 pub mod github;
 pub mod gradescope;
+pub mod html;
 pub mod json;
 pub mod junit;
+pub mod picture;
 mod real;
 pub mod text;
 
@@ -60,6 +64,9 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// The first cell that disagrees with the reference; null when none does.
     pub first_mismatch: Option<FirstMismatch>,
+    /// All wrong cells of that grid after that launch, in coarse bins; null when none disagrees.
+    #[serde(default)]
+    pub error_map: Option<ErrorMap>,
     /// Null when no launch was counted.
     pub reads: Option<Reads>,
     /// Each site once, in the order in which they were seen.

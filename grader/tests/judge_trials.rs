@@ -29,6 +29,8 @@ fn a_fault_in_the_first_launch_is_found_at_the_first_size_and_stops_the_trials()
     assert_eq!((first.n, first.launch, first.last_right), (20, 1, 0));
     assert_eq!((first.cell.row, first.cell.column, first.cell.got), (3, 5, 9.0));
     assert!(matches!(first.writer, Writer::By(actor) if actor.thread == [3, 4, 0]));
+    assert_eq!((first.map.n, first.map.wrong_cells), (20, 1));
+    assert!(first.map.at(3, 5).is_some());
     assert_eq!(check(&judgement, CheckId::Reads).summary, "not reached: `values` failed");
 }
 
@@ -67,6 +69,7 @@ fn a_fault_that_needs_a_hot_cell_is_placed_by_bisection() {
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.n, first.launch, first.last_right), (40, launch, launch - 1), "{first:?}");
     assert_eq!((first.cell.row, first.cell.column), (20, 20));
+    assert_eq!((first.map.n, first.map.wrong_cells), (40, 1), "the map is of that launch, before the fault spreads");
 }
 
 #[test]
@@ -79,6 +82,7 @@ fn a_fault_of_a_late_launch_number_is_placed_from_the_beginning() {
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.launch, first.last_right), (61, 60), "{first:?}");
     assert_eq!((first.cell.row, first.cell.column, first.cell.got), (7, 7, 9.0));
+    assert_eq!(first.map.wrong_cells, 1);
     assert_eq!(letters(&judgement), "fpppps");
 }
 
@@ -95,7 +99,9 @@ fn a_drift_within_the_long_runs_tolerance_is_seen_by_the_spots() {
     };
     let judgement = judged(&FakeEngine::new(drift));
     assert_eq!(check(&judgement, CheckId::Values).status, Status::Fail);
-    assert_eq!(judgement.first_mismatch.map(|first| (first.cell.row, first.cell.column)), Some((9, 9)));
+    let first = judgement.first_mismatch.clone().expect("a mismatch");
+    assert_eq!((first.cell.row, first.cell.column), (9, 9));
+    assert!(first.map.at(9, 9).is_some());
 }
 
 #[test]
@@ -111,6 +117,7 @@ fn a_changed_ring_fails_ring_and_is_a_wrong_cell_as_well() {
     assert_eq!(letters(&judgement), "ffssss");
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.launch, first.cell.row, first.cell.column), (1, 0, 4));
+    assert!(first.map.at(0, 4).is_some());
     assert!(check(&judgement, CheckId::Values).details.iter().any(|detail| detail.contains("see `ring`")));
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "the fakes serve several test binaries")]
 
 mod fake;
+mod html;
 mod report_gradescope;
 mod report_junit;
 
