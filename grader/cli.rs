@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::compile::diagnostics::without_folders;
-use crate::compile::scratch::{clean_up_when_interrupted, scratch, set_last_words};
+use crate::compile::scratch::scratch;
 use crate::confine;
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::{self, EngineChoice, Graded, Order, Workshop};
+use crate::interrupt::{self, set_last_words};
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
 use crate::report::{Report, json, text};
@@ -208,7 +209,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> ExitCode {
     confine::choose(command.walls().into());
     if !matches!(command, Command::Worker(_) | Command::CudaWorker(_)) {
-        clean_up_when_interrupted();
+        interrupt::heed();
     }
     match command {
         Command::Check(check) => {
@@ -258,7 +259,7 @@ fn worker(main: fn() -> anyhow::Result<()>) -> ExitCode {
 
 fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order {
     let Common { seed, strict, arch, engine, sanitize, .. } = common;
-    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), sanitize, quiet: false }
+    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), sanitize, threads: None, quiet: false }
 }
 
 /// Grades, and delivers a report whatever happens.

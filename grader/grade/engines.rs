@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::EngineChoice;
 use super::later::Later;
 use super::trials::{Engine, TimedRun, Unwatchable};
+use super::turns::Turn;
 use super::workshop::{REFERENCE, REFERENCE_KERNEL};
 use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
@@ -117,7 +118,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// `kernel` is the submission's, `source` its text.
+    /// `kernel` is the submission's, `source` its text; `threads` OS threads, all cores when `None`, share the blocks of a
+    /// launch.
     pub fn new(
         reference: &HostBuilds,
         builds: HostBuilds,
@@ -125,7 +127,9 @@ impl Cpu {
         source: &str,
         geometry: Arc<GeometryOf>,
         shipped: Shipped,
+        threads: Option<usize>,
     ) -> Result<Self> {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let program = |builds: &HostBuilds, kernel: &str, source: &str, geometry| cpu::Program {
             fast: builds.fast.clone(),
             checked: builds.checked.clone(),
@@ -138,8 +142,7 @@ impl Cpu {
             submission: program(&builds, kernel, source, geometry),
             _builds: builds,
             executable: this_executable()?,
-            // OS threads that share the blocks of a launch.
-            lanes: std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16),
+            lanes: threads.unwrap_or_else(cores).min(16),
             yardstick: Yardstick::default(),
         })
     }
@@ -156,8 +159,12 @@ impl Cpu {
 /// The workers of engine cuda from their start on, until an engine takes them.
 pub struct Start {
     choice: EngineChoice,
+    /// Cells a side of the grids that they are to make room for.
+    n: u32,
     pair: Mutex<Result<Option<Pair>, String>>,
+    /// Set from the start where the workers are not: they start when they are taken.
     info: OnceLock<Result<GpuInfo, String>>,
+    deferred: bool,
 }
 
 /// The two workers, each with a context of its own.
@@ -169,21 +176,16 @@ pub struct Pair {
 impl Start {
     /// Starts what the choice asks for, for grids of n x n cells. Returns at once.
     pub fn of(choice: EngineChoice, n: u32) -> Self {
-        let start = || {
-            let executable = this_executable()?;
-            let (reference, submission) = (CudaRunner::start(&executable)?, CudaRunner::start(&executable)?);
-            let mut pair = Pair { reference: reference.trusting(), submission };
-            pair.reference.expect(n as usize, REFERENCE_KEEPS);
-            pair.submission.expect(n as usize, SUBMISSION_KEEPS);
-            Ok(pair)
-        };
         let pair = match choice {
             EngineChoice::Cpu => Ok(None),
-            EngineChoice::Auto | EngineChoice::Cuda => {
-                start().map(Some).map_err(|error: anyhow::Error| format!("{error:#}"))
-            }
+            EngineChoice::Auto | EngineChoice::Cuda => Pair::start(n).map(Some),
         };
-        Self { choice, pair: Mutex::new(pair), info: OnceLock::new() }
+        Self { choice, n, pair: Mutex::new(pair), info: OnceLock::new(), deferred: false }
+    }
+
+    /// The same with workers that start when they are taken, on a GPU that is known already.
+    pub fn deferred(choice: EngineChoice, n: u32, info: Result<GpuInfo, String>) -> Self {
+        Self { choice, n, pair: Mutex::new(Ok(None)), info: OnceLock::from(info), deferred: true }
     }
 
     /// The GPU's compute capability, once the workers know it; `None` when there is no GPU, or none was wanted. An error
@@ -214,9 +216,28 @@ impl Start {
         }
     }
 
-    /// The workers, once.
-    pub fn take(&self) -> Option<Pair> {
-        self.pair.lock().unwrap_or_else(PoisonError::into_inner).as_mut().ok()?.take()
+    /// The workers, once, or why there are none.
+    pub fn take(&self) -> Result<Pair, String> {
+        let mut pair = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *pair {
+            Ok(None) if self.deferred => Pair::start(self.n),
+            Ok(pair) => pair.take().ok_or_else(|| "the GPU is in use".to_owned()),
+            Err(reason) => Err(reason.clone()),
+        }
+    }
+}
+
+impl Pair {
+    fn start(n: u32) -> Result<Self, String> {
+        let start = || {
+            let executable = this_executable()?;
+            let (reference, submission) = (CudaRunner::start(&executable)?, CudaRunner::start(&executable)?);
+            let mut pair = Self { reference: reference.trusting(), submission };
+            pair.reference.expect(n as usize, REFERENCE_KEEPS);
+            pair.submission.expect(n as usize, SUBMISSION_KEEPS);
+            Ok(pair)
+        };
+        start().map_err(|error: anyhow::Error| format!("{error:#}"))
     }
 }
 
@@ -230,12 +251,14 @@ pub struct Gpu {
     global: cuda::Program,
     table_reads: OnceLock<Vec<(String, f64)>>,
     uncounted: Option<Uncounted>,
+    turn: Arc<Turn>,
 }
 
 impl Gpu {
-    /// `kernel` is the submission's name for reports.
+    /// `kernel` is the submission's name for reports, `turn` is held.
     pub fn new(
         pair: Pair,
+        turn: Arc<Turn>,
         reference: &ReferenceBuilds,
         builds: GpuBuilds,
         kernel: &str,
@@ -294,6 +317,7 @@ impl Gpu {
             global,
             table_reads: OnceLock::new(),
             uncounted,
+            turn,
         }
     }
 
@@ -316,19 +340,27 @@ impl Gpu {
         Ok(sanitize(sanitizer, &this_executable()?, submission, &Sizes { grids, launches, seed }))
     }
 
-    /// Ends both workers in the background. Who wants them again gets fresh ones.
+    /// Ends both workers in the background, and with them this grade's turn. Who wants them again gets fresh ones.
     fn let_go(&self) {
-        let ending = [Program::Reference, Program::Submission].map(|program| self.worker(program).let_go());
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner).extend(ending.into_iter().flatten());
+        let permit = self.turn.pass();
+        let workers = self.workers.each_ref().map(|worker| locked(worker).let_go());
+        let ending = std::thread::spawn(move || {
+            for worker in workers.into_iter().flatten() {
+                let _ = worker.join();
+            }
+            drop(permit);
+        });
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }
 
     fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
-        self.workers[program as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.hold();
+        locked(&self.workers[program as usize])
     }
 
     fn runner(&self, program: Program) -> Box<dyn Runner> {
         let (worker, program) = (self.workers[program as usize].clone(), self.programs[program as usize].clone());
-        Box::new(Lent { worker, program, fresh: true })
+        Box::new(Lent { worker, program, turn: self.turn.clone(), fresh: true })
     }
 
     /// Words that the reference's kernels read per cell-step, by name, counted on the first call.
@@ -375,17 +407,23 @@ impl Drop for Gpu {
     }
 }
 
+fn locked(worker: &Mutex<CudaRunner>) -> MutexGuard<'_, CudaRunner> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A worker that trials borrow for one run at a time.
 struct Lent {
     worker: Arc<Mutex<CudaRunner>>,
     program: cuda::Program,
+    turn: Arc<Turn>,
     /// Whether nothing has run yet.
     fresh: bool,
 }
 
 impl Runner for Lent {
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
-        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        self.turn.hold();
+        let mut worker = locked(&self.worker);
         if std::mem::take(&mut self.fresh) {
             // Loads the modules anew, so that their variables are as at their start; nobody else's run comes between.
             worker.load(self.program.clone());

@@ -30,11 +30,12 @@ mod later;
 pub mod seed;
 mod stations;
 pub mod trials;
+mod turns;
 mod workshop;
 
 pub use later::Waiting;
 pub use seed::MAX_SEED;
-pub use stations::Machine;
+pub use stations::{Machine, Read};
 use trials::{Engine, Unwatchable};
 pub use workshop::Workshop;
 
@@ -55,6 +56,8 @@ pub struct Order {
     pub engine: EngineChoice,
     /// Whether compute-sanitizer watches the kernel as well, where there is a GPU.
     pub sanitize: bool,
+    /// OS threads that engine cpu may use for one launch; all cores when `None`.
+    pub threads: Option<usize>,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -163,7 +166,16 @@ pub trait Stations: Sync {
 
 /// Grades one submission on this machine.
 pub fn grade(order: &Order, exercise: &Exercise, workshop: &Workshop) -> anyhow::Result<Graded> {
-    let mut graded = grade_with(&Machine::new(order, exercise, workshop), order, exercise)?;
+    graded(&Machine::new(order, exercise, workshop), order, exercise)
+}
+
+/// Grades a submission that `read` reads; the order's path is what the report calls it.
+pub fn grade_read(order: &Order, read: &Read, exercise: &Exercise, workshop: &Workshop) -> anyhow::Result<Graded> {
+    graded(&Machine::new(order, exercise, workshop).reading(read), order, exercise)
+}
+
+fn graded(machine: &Machine, order: &Order, exercise: &Exercise) -> anyhow::Result<Graded> {
+    let mut graded = grade_with(machine, order, exercise)?;
     graded.report.environment.sandbox = Some(confine::sandbox());
     Ok(graded)
 }

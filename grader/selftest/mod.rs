@@ -144,6 +144,7 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
         arch: None,
         engine: bench.engine,
         sanitize: false,
+        threads: None,
         quiet: true,
     };
     let outcome = outbox::caught(|| {
