@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::batch::summary;
 use crate::compile::diagnostics::without_folders;
 use crate::compile::scratch::scratch;
 use crate::confine;
@@ -21,6 +22,10 @@ use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
 use crate::report::{Report, json, text};
 use crate::selftest;
+
+mod batch;
+
+use batch::Batch;
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
@@ -37,6 +42,8 @@ enum Command {
     Check(Check),
     /// Grade one submission, always in full, into a JSON report.
     Grade(Grade),
+    /// Grade a class: a report for each submission, and a summary.
+    Batch(Batch),
     /// Grade the bundled fixtures and say whether this machine grades right.
     Selftest(Selftest),
     /// Say which tools this machine has, and what is missing for which command.
@@ -46,7 +53,11 @@ enum Command {
         offline: bool,
     },
     /// Print the JSON Schema of the report.
-    Schema,
+    Schema {
+        /// Of a batch's summary.json instead.
+        #[arg(long)]
+        summary: bool,
+    },
     /// Run kernels for another heat-grader process.
     #[command(hide = true)]
     Worker(Walls),
@@ -172,8 +183,11 @@ impl Command {
         match self {
             Self::Check(check) => check.common.walls,
             Self::Grade(grade) => grade.common.walls,
+            Self::Batch(batch) => batch.common.walls,
             Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
-            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema => Walls { outer_sandbox: false, no_sandbox: false },
+            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema { .. } => {
+                Walls { outer_sandbox: false, no_sandbox: false }
+            }
         }
     }
 }
@@ -223,6 +237,7 @@ fn run(command: Command) -> ExitCode {
             let target = Some(Target::of(grade.report));
             graded(&order(grade.path, Scope::Full, true, grade.common), &workshop, target)
         }
+        Command::Batch(typed) => plain(|| crate::batch::run(&typed.options())),
         Command::Selftest(args) => plain(|| {
             selftest::run(&selftest::Options {
                 fixtures: args.fixtures,
@@ -237,8 +252,8 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&doctor::render(&findings, true));
             Ok(if doctor::can_check(&findings) { ExitCode::Passed } else { ExitCode::Ungraded })
         }),
-        Command::Schema => plain(|| {
-            outbox::print(&json::schema()?);
+        Command::Schema { summary } => plain(|| {
+            outbox::print(&if summary { summary::schema()? } else { json::schema()? });
             Ok(ExitCode::Passed)
         }),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),

@@ -25,7 +25,7 @@ use crate::submission::{self, Kernel, KernelFault, LaunchFault, ReadError, find_
 use crate::verdict::{Check, CheckId, Status};
 
 /// Reads a submission.
-pub type Read = dyn Fn() -> Result<submission::Submission, ReadError> + Sync;
+pub type Read<'r> = dyn Fn() -> Result<submission::Submission, ReadError> + Sync + 'r;
 
 /// The real stations.
 pub struct Machine<'a> {
@@ -33,7 +33,7 @@ pub struct Machine<'a> {
     exercise: &'a Exercise,
     workshop: &'a Workshop,
     /// Reads the submission, where that is not to be done by the order's path.
-    read: Option<&'a Read>,
+    read: Option<&'a Read<'a>>,
     gpu: Start,
     /// Why engine cpu runs the kernel although there is a GPU.
     fallback: OnceLock<String>,
@@ -52,7 +52,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The same for a submission that `read` reads; the order's path is only told.
-    pub fn reading(self, read: &'a Read) -> Self {
+    pub fn reading(self, read: &'a Read<'a>) -> Self {
         Self { read: Some(read), ..self }
     }
 
