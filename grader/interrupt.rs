@@ -16,6 +16,7 @@ type Words = Box<dyn FnOnce() + Send>;
 static LAST_WORDS: Mutex<Option<Words>> = Mutex::new(None);
 static FIRST_WORDS: Mutex<Option<Words>> = Mutex::new(None);
 static STOPPING: AtomicBool = AtomicBool::new(false);
+static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Sets what an interrupted process still says before it ends; `None`: nothing.
 pub fn set_last_words(words: Option<Words>) {
@@ -30,6 +31,11 @@ pub fn finish_first(words: Option<Words>) {
 /// Whether nothing more is to be begun.
 pub fn stopping() -> bool {
     STOPPING.load(Ordering::Acquire)
+}
+
+/// Whether the process is ending: what was started has been killed, and says nothing about anybody's submission.
+pub fn ending() -> bool {
+    ENDING.load(Ordering::Acquire)
 }
 
 /// From now on an interrupt (Ctrl-C, SIGTERM, SIGHUP) does as said above.
@@ -48,6 +54,7 @@ pub fn heed() {
 }
 
 fn end() -> ! {
+    ENDING.store(true, Ordering::Release);
     // Held until the end, so that no thread makes another folder.
     let folders = scratch::hold();
     // What still runs may be writing into them.

@@ -24,7 +24,7 @@ impl Progress {
 
     /// A bar over `total` submissions; hidden when `quiet`.
     pub fn submissions(total: u64, quiet: bool) -> Self {
-        let bar = Self::new(total, "", "[{bar:30}] {pos}/{len}, {msg}, {eta} left");
+        let bar = Self::new(total, "grading", "{msg} [{bar:30}] {pos}/{len}, {eta} left");
         if quiet {
             bar.bar.set_draw_target(ProgressDrawTarget::hidden());
         }

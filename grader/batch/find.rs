@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use super::answers::Answers;
 use super::names;
 use super::tree::{self, ENTRIES, Held, Node, What, file};
 use crate::submission::archive::{self, ArchiveFault, Content};
@@ -221,7 +222,7 @@ fn has_program(node: &Node) -> bool {
     }
 }
 
-fn stem(name: &str) -> &str {
+pub fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
@@ -316,51 +317,4 @@ fn packed_program(name: &str, beside: &[Node], program: &str, answer: Option<&st
         None => Err(SourceFault::Missing { others: Vec::new() }),
     };
     At::Memory(Box::new(read))
-}
-
-/// Which answer belongs to which flat program.
-struct Answers {
-    /// Program and answer by their names.
-    pairs: Vec<(String, String)>,
-    used: Vec<String>,
-}
-
-impl Answers {
-    fn of(nodes: &[Node], programs: &[&Node]) -> Self {
-        let is_md = |node: &&Node| Path::new(&node.name).extension().is_some_and(|end| end.eq_ignore_ascii_case("md"));
-        let answers: Vec<(&str, &str)> = nodes
-            .iter()
-            .filter(|node| matches!(node.what, What::File(_)))
-            .filter(is_md)
-            .filter_map(|node| Some((node.name.as_str(), names::owner_of_answer(stem(&node.name))?)))
-            .collect();
-        let programs: Vec<(&str, &str)> = programs
-            .iter()
-            .filter(|node| has_cu_extension(Path::new(&node.name)))
-            .map(|node| (node.name.as_str(), names::owner_of_program(stem(&node.name)).unwrap_or(stem(&node.name))))
-            .collect();
-        let only = |owner: &str, all: &[(&str, &str)]| {
-            let owner = names::without_number(owner);
-            all.iter().filter(|(_, other)| names::without_number(other) == owner).count() == 1
-        };
-        let mut pairs = Vec::new();
-        for (program, owner) in &programs {
-            let exact = answers.iter().find(|(_, of)| of == owner);
-            // Canvas gives each file of a learner a number of its own.
-            let alike = || {
-                let same = |of: &str| names::without_number(of) == names::without_number(owner);
-                let unambiguous = only(owner, &programs) && only(owner, &answers);
-                answers.iter().find(|(_, of)| same(of)).filter(|_| unambiguous)
-            };
-            if let Some((answer, _)) = exact.or_else(alike) {
-                pairs.push(((*program).to_owned(), (*answer).to_owned()));
-            }
-        }
-        let used = pairs.iter().map(|(_, answer)| answer.clone()).collect();
-        Self { pairs, used }
-    }
-
-    fn of_program(&self, program: &str) -> Option<&str> {
-        self.pairs.iter().find(|(of, _)| of == program).map(|(_, answer)| answer.as_str())
-    }
 }

@@ -4,8 +4,8 @@
 //! find --> plan --> lanes --> out --> products
 //! ```
 //!
-//! [`find`] says what was handed in, [`work`] what of it needs grading and grades that, in [`lanes`], each submission by
-//! itself with [`crate::grade`]. [`out`] owns the folder of results. Every report is written as soon as it is there, so that
+//! [`find`] says what was handed in, [`work`] what of it needs grading; [`shift`] grades that, in [`lanes`], each
+//! submission by itself with [`crate::grade`]. [`out`] owns the folder of results. Every report is written as soon as it is there, so that
 //! whatever ends a batch, the next one goes on from there; [`products`] are made from the reports at the end.
 
 use std::path::PathBuf;
@@ -25,6 +25,7 @@ use crate::interrupt;
 use crate::outbox;
 use crate::progress;
 
+pub mod answers;
 pub mod duplicates;
 pub mod find;
 pub mod key;
@@ -33,6 +34,7 @@ pub mod names;
 pub mod out;
 pub mod products;
 pub mod sheet;
+pub mod shift;
 pub mod summary;
 pub mod text;
 pub mod tree;

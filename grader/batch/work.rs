@@ -12,16 +12,16 @@ use super::key::{Content, Parts, seed_of};
 use super::lanes::{self, Share};
 use super::out::Out;
 use super::products::{self, Entry, Material};
-use super::sheet;
+use super::shift::Shift;
 use super::summary::{self, Facts, Summary};
 use crate::compile::diagnostics::without_folders;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
-use crate::grade::{self, Graded, Read};
+use crate::grade::{Graded, Read};
 use crate::outbox;
 use crate::progress::Progress;
 use crate::report::{self, Report, escape};
-use crate::submission::{ReadError, Submission};
+use crate::submission::ReadError;
 use crate::verdict::Verdict;
 
 /// Grades a submission that the second argument reads.
@@ -58,7 +58,7 @@ pub struct Item {
 
 /// What happened to a submission in this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+pub enum Outcome {
     /// Nothing yet.
     Waiting,
     /// Its report was there.
@@ -73,9 +73,9 @@ enum Outcome {
 
 /// Submissions with the same heat.cu, which share a grade.
 #[derive(Debug, PartialEq, Eq)]
-struct Job {
+pub struct Job {
     /// Their places among the items.
-    items: Vec<usize>,
+    pub items: Vec<usize>,
 }
 
 /// What is to be done.
@@ -91,8 +91,8 @@ pub struct Batch {
     pub out: Out,
     means: Means,
     choices: Choices,
-    outcomes: Mutex<Vec<Outcome>>,
-    quiet: bool,
+    pub outcomes: Mutex<Vec<Outcome>>,
+    pub quiet: bool,
 }
 
 impl Batch {
@@ -154,7 +154,7 @@ impl Batch {
     /// Does what is planned; begins nothing more once `stopping` says so.
     pub fn run(&self, plan: &Plan, exercise: &Exercise, stopping: &(dyn Fn() -> bool + Sync), grade: &Grade) {
         let progress = Progress::submissions(plan.pending as u64, self.quiet);
-        let shift = Shift { batch: self, exercise, grade, stopping, progress: &progress, done: Mutex::default() };
+        let shift = Shift::new(self, exercise, grade, stopping, &progress);
         lanes::run(
             &plan.jobs,
             self.choices.lanes,
@@ -166,7 +166,8 @@ impl Batch {
         progress.finish();
     }
 
-    fn note(&self, at: usize, outcome: Outcome) {
+    /// Notes what became of the submission at this place.
+    pub fn note(&self, at: usize, outcome: Outcome) {
         locked(&self.outcomes)[at] = outcome;
     }
 
@@ -183,6 +184,11 @@ impl Batch {
 
     pub fn lanes(&self) -> usize {
         self.choices.lanes
+    }
+
+    /// Digest of everything that the report on this content follows from.
+    pub fn key(&self, content: &Content) -> String {
+        key(&self.means, content)
     }
 
     /// All submissions with the reports that are about them.
@@ -230,119 +236,8 @@ impl Batch {
     }
 }
 
-/// One run over a plan.
-struct Shift<'a> {
-    batch: &'a Batch,
-    exercise: &'a Exercise,
-    grade: &'a Grade<'a>,
-    stopping: &'a (dyn Fn() -> bool + Sync),
-    progress: &'a Progress,
-    /// How many came to what.
-    done: Mutex<BTreeMap<&'static str, usize>>,
-}
-
-impl Shift<'_> {
-    /// Grades one of the submissions with this program; the others get the same report about their own answers.
-    fn work(&self, job: &Job, share: Share) {
-        let mut model: Option<Report> = None;
-        for &at in &job.items {
-            let item = &self.batch.items[at];
-            if locked(&self.batch.outcomes)[at] != Outcome::Waiting {
-                model = model.or_else(|| Some(self.batch.out.kept(&item.handed.learner)?.report));
-                model = model.filter(|model| model.verdict != Verdict::Ungraded);
-            }
-        }
-        // Known ones with another program's bytes by now say nothing; what is graded here is read here.
-        for &at in &job.items {
-            if locked(&self.batch.outcomes)[at] != Outcome::Waiting {
-                continue;
-            }
-            if model.is_none() && (self.stopping)() && at != job.items[0] {
-                return;
-            }
-            let item = &self.batch.items[at];
-            let read = item.handed.read();
-            let content = Content::of(&read);
-            let as_planned = content.program == item.content.program;
-            let report = match (&model, &read) {
-                (Some(model), Ok(read)) if as_planned => {
-                    Ok(grade::same_for(model, &item.handed.path.to_string_lossy(), read, self.exercise))
-                }
-                _ => self.graded(item, read, share),
-            };
-            let report = report.unwrap_or_else(|error| ungraded(item, &format!("{error:#}")));
-            if as_planned && content.is_read && report.verdict != Verdict::Ungraded {
-                model = model.or_else(|| Some(report.clone()));
-            }
-            self.deliver(at, &content, &report);
-        }
-    }
-
-    fn graded(&self, item: &Item, read: Result<Submission, ReadError>, share: Share) -> Result<Report> {
-        // Read once: what is graded is what the key is about.
-        let read = Mutex::new(Some(read));
-        let once = || {
-            let again = || item.handed.read();
-            locked(&read).take().unwrap_or_else(again)
-        };
-        let mut report = outbox::caught(|| (self.grade)(item, &once, share))?.report;
-        if report.exit_code == ExitCode::Usage as u8 {
-            // Nobody typed it.
-            report.exit_code = ExitCode::Ungraded as u8;
-        }
-        Ok(report)
-    }
-
-    /// A job that broke down: whatever of it has no report yet is ungraded.
-    fn broken(&self, job: &Job, why: &str) {
-        for &at in &job.items {
-            let item = &self.batch.items[at];
-            if locked(&self.batch.outcomes)[at] == Outcome::Waiting {
-                self.deliver(at, &item.content, &ungraded(item, why));
-            }
-        }
-    }
-
-    fn deliver(&self, at: usize, content: &Content, report: &Report) {
-        let item = &self.batch.items[at];
-        let learner = &item.handed.learner;
-        let key = key(&self.batch.means, content);
-        let outcome = match self.batch.out.put(learner, &key, &content.whole, report) {
-            Ok(true) => Outcome::Graded,
-            Ok(false) => Outcome::Stays(reason(report)),
-            Err(error) => Outcome::Lost(without_folders(&format!("{error:#}"))),
-        };
-        let lost = matches!(outcome, Outcome::Lost(_));
-        self.batch.note(at, outcome);
-        self.tell(learner, report, lost);
-    }
-
-    fn tell(&self, learner: &str, report: &Report, lost: bool) {
-        if self.batch.quiet {
-            return;
-        }
-        let word = sheet::verdict(Some(if lost { Verdict::Ungraded } else { report.verdict }));
-        let mut done = locked(&self.done);
-        *done.entry(word).or_default() += 1;
-        let counts: Vec<String> = done.iter().map(|(word, count)| format!("{count} {word}")).collect();
-        let count: usize = done.values().sum();
-        self.progress.inc(1);
-        self.progress.message(&counts.join(", "));
-        if self.progress.is_hidden() {
-            let of = self.progress.total();
-            let at = report.failing_check.map_or_else(String::new, |check| format!(" at {}", check.name()));
-            self.progress.note(&format!("{count:>4}/{of}  {learner}: {word}{at}"));
-        }
-    }
-}
-
-fn reason(report: &Report) -> String {
-    let skipped = || report.checks.iter().find(|check| check.status == crate::verdict::Status::Skip);
-    report.error.clone().or_else(|| Some(skipped()?.summary.clone())).unwrap_or_else(|| "no reason given".to_owned())
-}
-
 /// A report on a submission that could not be graded. Reports travel: no folder of this machine in them.
-fn ungraded(item: &Item, why: &str) -> Report {
+pub fn ungraded(item: &Item, why: &str) -> Report {
     let path = escape::line(&item.handed.path.to_string_lossy());
     let name = item.handed.path.file_name().map_or_else(|| path.clone(), |name| escape::line(&name.to_string_lossy()));
     let sha256 = item.content.is_read.then(|| item.content.program.clone());
@@ -364,6 +259,6 @@ fn unreadable(handed: &Handed) -> Content {
     Content::of(&Err(ReadError::Machine { path: handed.path.clone(), error }))
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,18 +22,21 @@ use crate::judge::plan::{Planned, Scope};
 use crate::judge::{Judge, Judgement, Options};
 use crate::progress::Progress;
 use crate::report::{self, Diagnostic, Launch, Report, build, escape};
-use crate::submission::{self, Kernel};
+use crate::submission::Kernel;
 use crate::verdict::{Check, CheckId, Status};
 
 mod engines;
 mod later;
+mod same;
 pub mod seed;
+mod start;
 mod stations;
 pub mod trials;
 mod turns;
 mod workshop;
 
 pub use later::Waiting;
+pub use same::same_for;
 pub use seed::MAX_SEED;
 pub use stations::{Machine, Read};
 use trials::{Engine, Unwatchable};
@@ -178,27 +181,6 @@ fn graded(machine: &Machine, order: &Order, exercise: &Exercise) -> anyhow::Resu
     let mut graded = grade_with(machine, order, exercise)?;
     graded.report.environment.sandbox = Some(confine::sandbox());
     Ok(graded)
-}
-
-/// The report of a submission whose heat.cu is byte for byte that of the graded one: with its own name, path and answer.
-pub fn same_for(report: &Report, path: &str, read: &submission::Submission, exercise: &Exercise) -> Report {
-    let mut report = report.clone();
-    if let Some(submission) = &mut report.submission {
-        (submission.path, submission.name) = (escape::line(path), escape::line(&read.name));
-    }
-    let given = stations::answer_of(read);
-    let reads = report.reads.as_ref().map(|reads| judge::reads::Reads {
-        words: reads.words,
-        cells: reads.cells,
-        timesteps: reads.timesteps,
-        budget: reads.budget,
-    });
-    let check = answer::answer(given.as_ref(), reads.as_ref(), exercise.exercise.n, report.timing.is_some());
-    report.answer = given.as_ref().map(build::answer);
-    let checks = std::mem::take(&mut report.checks);
-    let checks =
-        checks.into_iter().map(|other| if other.id == CheckId::Answer { check.clone() } else { other }).collect();
-    report.with_checks(checks)
 }
 
 /// Grades one submission with the given stations.

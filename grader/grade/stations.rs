@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Result, anyhow};
 
-use super::engines::{Cpu, Engines, Gpu, Shipped, Start};
+use super::engines::{Cpu, Engines, Gpu, Shipped};
 use super::later::{Later, Waiting};
+use super::start::Start;
 use super::workshop::Workshop;
 use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
