@@ -252,6 +252,10 @@ fn of_folder(folder: &Node, path: &Path) -> At {
     for wanted in wanted {
         let mut found = Vec::new();
         files(folder, "", wanted, &mut found);
+        if folder.file("heat.cu").is_some() {
+            // As `grade` reads a folder, whatever lies further down.
+            found.retain(|(path, ..)| path == "heat.cu");
+        }
         match found.as_slice() {
             [] => {}
             [(_, parent, program)] => {

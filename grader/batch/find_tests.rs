@@ -128,6 +128,7 @@ fn a_learners_own_archive_on_disk_and_in_the_archive_of_the_class() {
     let packed = zip(&[
         ("class/ann/heat.cu", b"a"),
         ("class/ann/answer.md", b"anns"),
+        ("class/ann/old/heat.cu", b"never looked at"),
         ("class/bob/homework.zip", &own),
         ("class/cy_9_heat.zip", &own),
         ("class/dot/deep/heat.cu", b"d"),
