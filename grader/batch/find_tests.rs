@@ -46,8 +46,11 @@ fn found(root: &Path) -> Class {
     find(root, &root.join("out")).unwrap().unwrap()
 }
 
-/// Each learner with what can be read: the text and the answer, or why there is none.
-fn read(class: &Class) -> Vec<(String, Result<(String, Option<String>), String>)> {
+/// The text and the answer, or why there is none.
+type Outcome = Result<(String, Option<String>), String>;
+
+/// Each learner with what can be read.
+fn read(class: &Class) -> Vec<(String, Outcome)> {
     let one = |handed: &Handed| match handed.read() {
         Ok(read) => Ok((read.text, read.answer_md)),
         Err(ReadError::Source(fault)) => Err(fault.to_string()),
@@ -60,7 +63,7 @@ fn learners(class: &Class) -> Vec<&str> {
     class.submissions.iter().map(|handed| handed.learner.as_str()).collect()
 }
 
-fn right(text: &str, answer: Option<&str>) -> Result<(String, Option<String>), String> {
+fn right(text: &str, answer: Option<&str>) -> Outcome {
     Ok((text.to_owned(), answer.map(str::to_owned)))
 }
 

@@ -76,7 +76,9 @@ mod tests {
     #[test]
     fn nothing_is_begun_once_it_is_to_stop() {
         let done = AtomicUsize::new(0);
-        let work = |_: &u32, _: Share| drop(done.fetch_add(1, Ordering::SeqCst));
+        let work = |_: &u32, _: Share| {
+            done.fetch_add(1, Ordering::SeqCst);
+        };
         run(&[0; 9], 1, 1, &|| done.load(Ordering::SeqCst) >= 2, &work, &|_, _| {});
         assert_eq!(done.into_inner(), 2);
     }

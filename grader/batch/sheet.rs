@@ -42,7 +42,7 @@ pub fn render(summary: &Summary) -> Result<Vec<u8>> {
     for row in &summary.submissions {
         sheet.write_record(cells(row))?;
     }
-    Ok(sheet.into_inner().map_err(|error| anyhow::anyhow!("{error}"))?)
+    sheet.into_inner().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 fn cells(row: &Row) -> [String; 18] {
