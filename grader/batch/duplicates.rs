@@ -1,7 +1,8 @@
 //! Submissions that are alike: the same bytes, or the same kernel once names, comments and white space are set aside. For an
 //! instructor to look at; nothing is decided by it.
 //!
-//! Compared are the learner's own kernel and the functions of the file that it calls. The lesson's text, which everybody
+//! Compared are the learner's own kernel and the functions of the file that it calls; constants outside of them (a tile's
+//! size) are names like others. The lesson's text, which everybody
 //! hands in, is left out: what is equal to one of its functions is nobody's work.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

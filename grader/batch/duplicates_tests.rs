@@ -83,6 +83,27 @@ fn no_two_fixtures_that_differ_are_alike_by_chance() {
 }
 
 #[test]
+fn kernels_written_by_different_people_are_not_alike() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/right");
+    let mut by_print: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        if let Some(print) = kernel_print(&fixture(&format!("right/{name}"))) {
+            by_print.entry(print).or_default().push(name);
+        }
+    }
+    assert!(by_print.len() > 30, "{by_print:?}");
+    // Those that differ from the plain one, or from one another, in their host code and constants alone.
+    let mut alike: Vec<_> = by_print.into_values().filter(|names| names.len() > 1).collect();
+    alike.iter_mut().for_each(|names| names.sort());
+    alike.sort();
+    let host_code = ["builders_and_functors", "heap_solver", "kernel_table_thrust"];
+    let launches =
+        ["decoys", "helper_launch", "launch_kernel", "launch_kernel_ex", "namespaced", "overlapping_tiles", "plain"];
+    assert_eq!(alike, [host_code.to_vec(), launches.to_vec()]);
+}
+
+#[test]
 fn groups_are_told_once_and_by_the_stronger_reason() {
     let print = |bytes: &str, kernel: &str| Prints { bytes: Some(bytes.to_owned()), kernel: Some(kernel.to_owned()) };
     let (a, b, c, none) = (print("1", "k"), print("2", "k"), print("3", "m"), Prints::default());
