@@ -11,19 +11,25 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::autograder;
+use crate::batch::summary;
 use crate::compile::diagnostics::without_folders;
-use crate::compile::scratch::{clean_up_when_interrupted, scratch, set_last_words};
+use crate::compile::scratch::scratch;
 use crate::confine;
 use crate::delivery::{Delivery, Format};
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::{self, EngineChoice, Graded, Order, Workshop};
+use crate::interrupt::{self, set_last_words};
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
 use crate::progress;
 use crate::report::{Report, json};
 use crate::selftest;
+
+mod batch;
+
+use batch::Batch;
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
@@ -40,6 +46,8 @@ enum Command {
     Check(Check),
     /// Grade one submission, always in full, into a report.
     Grade(Grade),
+    /// Grade a class: a report for each submission, and a summary.
+    Batch(Batch),
     /// Grade the bundled fixtures and say whether this machine grades right.
     Selftest(Selftest),
     /// Say which tools this machine has, and what is missing for which command.
@@ -49,7 +57,11 @@ enum Command {
         offline: bool,
     },
     /// Print the JSON Schema of the report.
-    Schema,
+    Schema {
+        /// Of a batch's summary.json instead.
+        #[arg(long)]
+        summary: bool,
+    },
     /// Grade on Gradescope.
     #[command(subcommand)]
     Gradescope(Gradescope),
@@ -216,8 +228,9 @@ impl Command {
         match self {
             Self::Check(check) => check.common.walls,
             Self::Grade(grade) => grade.common.walls,
+            Self::Batch(batch) => batch.common.walls,
             Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
-            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema | Self::Gradescope(_) => {
+            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema { .. } | Self::Gradescope(_) => {
                 Walls { outer_sandbox: false, no_sandbox: false }
             }
         }
@@ -255,7 +268,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> ExitCode {
     confine::choose(command.walls().into());
     if !matches!(command, Command::Worker(_) | Command::CudaWorker(_)) {
-        clean_up_when_interrupted();
+        interrupt::heed();
     }
     match command {
         Command::Check(check) => {
@@ -273,6 +286,7 @@ fn run(command: Command) -> ExitCode {
             let delivery = Delivery { target, format: grade.format.into(), quiet };
             graded(&Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) }, &workshop, &delivery)
         }
+        Command::Batch(typed) => plain(|| crate::batch::run(&typed.options())),
         Command::Selftest(args) => plain(|| {
             selftest::run(&selftest::Options {
                 fixtures: args.fixtures,
@@ -287,8 +301,8 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&doctor::render(&findings, true));
             Ok(if doctor::can_check(&findings) { ExitCode::Passed } else { ExitCode::Ungraded })
         }),
-        Command::Schema => plain(|| {
-            outbox::print(&json::schema()?);
+        Command::Schema { summary } => plain(|| {
+            outbox::print(&if summary { summary::schema()? } else { json::schema()? });
             Ok(ExitCode::Passed)
         }),
         Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
@@ -325,7 +339,7 @@ fn worker(main: fn() -> anyhow::Result<()>) -> ExitCode {
 
 fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order {
     let Common { seed, strict, arch, engine, sanitize, .. } = common;
-    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), sanitize, quiet: false }
+    Order { path, scope, needs_nvcc, strict, seed, arch, engine: engine.into(), sanitize, threads: None, quiet: false }
 }
 
 /// Grades, and delivers a report whatever happens.

@@ -14,6 +14,8 @@ pub enum ExitCode {
     Usage = 2,
     /// Nothing could be decided, through the grader's or the machine's fault; never counted against the learner.
     Ungraded = 3,
+    /// Ctrl-C, SIGTERM or SIGHUP came before the work was done: what a shell expects of a program that Ctrl-C ended.
+    Interrupted = 130,
 }
 
 impl ExitCode {

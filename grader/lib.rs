@@ -7,7 +7,7 @@
 //!
 //! The modules below stand in the order of that pipeline. What is asked comes first ([`exercise`], [`grid`]), then the
 //! five stations ([`submission`], [`compile`], [`execute`], [`judge`], [`report`]), then what drives them: [`grade`]
-//! takes one submission down the pipe, [`confine`] holds the walls around both effects, [`cli`] is the face. A learner's fault is data on this road; the grader's own
+//! takes one submission down the pipe, [`batch`] many side by side, [`confine`] holds the walls around both effects, [`cli`] is the face. A learner's fault is data on this road; the grader's own
 //! fault is an [`anyhow::Error`] and ends with exit code 3.
 
 pub mod exercise;
@@ -26,12 +26,14 @@ pub mod verdict;
 pub mod report;
 
 pub mod autograder;
+pub mod batch;
 pub mod cli;
 pub mod confine;
 pub mod delivery;
 pub mod doctor;
 pub mod exit_code;
 pub mod grade;
+pub mod interrupt;
 pub mod outbox;
 pub mod progress;
 pub mod selftest;

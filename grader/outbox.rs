@@ -57,7 +57,7 @@ impl Target {
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
                 written => written.context("standard output"),
             },
-            Self::File(file) => replace(file, text).with_context(|| file.display().to_string()),
+            Self::File(file) => replace(file, text.as_bytes()).with_context(|| file.display().to_string()),
         }
     }
 
@@ -78,20 +78,24 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
+/// How the names of files begin that are still being written.
+pub const TEMPORARY: &str = ".heat-grader-";
+
+/// Writes a file as a whole, by rename, so that nobody reads half of it.
+pub fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     // A device or pipe (/dev/stdout, a process substitution) is written to, not replaced.
     if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
-        return Ok(std::fs::write(file, text)?);
+        return Ok(std::fs::write(file, bytes)?);
     }
     let readable = std::fs::Permissions::from_mode(0o644);
     // Without the temporary file's name, which nobody has typed.
     let mut temporary = tempfile::Builder::new()
-        .prefix(".heat-grader-")
+        .prefix(TEMPORARY)
         .permissions(readable)
         .tempfile_in(folder_of(file))
         .map_err(|error| std::io::Error::from(error.kind()))?;
-    temporary.write_all(text.as_bytes())?;
+    temporary.write_all(bytes)?;
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;
     Ok(())

@@ -32,6 +32,25 @@ impl Progress {
         Self::new(total, message, "{msg} [{bar:30}] {pos}/{len} {eta}")
     }
 
+    /// A bar over `total` submissions; hidden when `quiet`.
+    pub fn submissions(total: u64, quiet: bool) -> Self {
+        let bar = Self::new(total, "grading", "{msg} [{bar:30}] {pos}/{len}, {eta} left");
+        if quiet {
+            bar.bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar
+    }
+
+    /// How far it goes.
+    pub fn total(&self) -> u64 {
+        self.bar.length().unwrap_or(0)
+    }
+
+    /// Whether nobody sees the bar.
+    pub fn is_hidden(&self) -> bool {
+        self.bar.is_hidden()
+    }
+
     fn new(total: u64, message: &str, template: &str) -> Self {
         let shown = std::io::stderr().is_terminal() && !SILENT.load(Ordering::Relaxed);
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

@@ -7,7 +7,7 @@
 mod declarations;
 pub mod diagnostics;
 pub mod fetch;
-mod functions;
+pub mod functions;
 pub mod gpu;
 pub mod host;
 mod host_only;

@@ -1,6 +1,6 @@
 //! Temporary folders that are gone afterwards, however the grader ends.
 //!
-//! A folder is deleted when its owner drops it, and when the grader is interrupted ([`clean_up_when_interrupted`]). One
+//! A folder is deleted when its owner drops it, and when the grader is interrupted ([`crate::interrupt`]). One
 //! whose grader was killed outright is swept away by the next grader: the owner holds a lock on a file inside, and a
 //! folder whose lock is free has no owner any more.
 
@@ -15,8 +15,6 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "heat-grader-";
 const LOCK: &str = ".owner";
-/// What a shell expects of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
 
 /// Folders of this process.
 static OWNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -67,25 +65,18 @@ fn unusable(parent: &Path, why: std::io::ErrorKind) -> anyhow::Error {
     anyhow!("cannot make a temporary folder in {parent}{why}; set TMPDIR to one that can be written to")
 }
 
-/// What an interrupted process still says before it ends.
-type LastWords = Box<dyn FnOnce() + Send>;
+/// All folders of this process, which can get no further one while this is held.
+pub struct Held(MutexGuard<'static, BTreeSet<PathBuf>>);
 
-static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
-
-/// Sets what [`clean_up_when_interrupted`] says from now on; `None`: nothing.
-pub fn set_last_words(words: Option<LastWords>) {
-    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
+/// Holds the folders, for a process that is about to end.
+pub fn hold() -> Held {
+    Held(owned())
 }
 
-/// From now on an interrupt (Ctrl-C, SIGTERM, SIGHUP) deletes this process's folders and ends it.
-pub fn clean_up_when_interrupted() {
-    // An error means that a handler is already there, which is as good.
-    let _ = ctrlc::set_handler(|| {
-        // Held until the end, so that no thread makes another one.
-        let owned = owned();
-        // What still runs may be writing into them.
-        crate::confine::tree::end_all();
-        for folder in owned.iter() {
+impl Held {
+    /// Deletes them.
+    pub fn delete(&self) {
+        for folder in self.0.iter() {
             // A thread of this process may be filling it; what it starts next is refused, and then it waits for the lock.
             for _ in 0..100 {
                 if fs::remove_dir_all(folder).is_ok() || !folder.exists() {
@@ -94,11 +85,7 @@ pub fn clean_up_when_interrupted() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        if let Some(words) = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            words();
-        }
-        std::process::exit(INTERRUPTED);
-    });
+    }
 }
 
 fn owned() -> MutexGuard<'static, BTreeSet<PathBuf>> {

@@ -29,6 +29,13 @@ impl<T> Lookup<T> {
             Self::Missing { .. } => None,
         }
     }
+
+    pub fn as_ref(&self) -> Option<&T> {
+        match self {
+            Self::Found(tool) => Some(tool),
+            Self::Missing { .. } => None,
+        }
+    }
 }
 
 /// Where an nvcc was found.

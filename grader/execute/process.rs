@@ -45,9 +45,10 @@ pub struct WorkerProcess<Reply> {
 }
 
 impl<Reply: DeserializeOwned + Send + 'static> WorkerProcess<Reply> {
-    /// Starts the command with pipes and from the root folder; its environment is the caller's to choose.
+    /// Starts the command with pipes, from the root folder and in a process group of its own, which Ctrl-C on the terminal does
+    /// not reach: whether it ends is the grader's to say; its environment is the caller's to choose.
     pub fn start(mut command: Command) -> Result<Self> {
-        command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = spawn(command).context("cannot start the worker process")?;
         let missing = || anyhow!("the worker process has no pipes");
         let (stdin, stdout, stderr) = (

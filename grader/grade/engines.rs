@@ -5,18 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use super::EngineChoice;
 use super::later::Later;
+use super::start::Pair;
 use super::trials::{Engine, TimedRun, Unwatchable};
+use super::turns::Turn;
 use super::workshop::{REFERENCE, REFERENCE_KERNEL};
 use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
 use crate::compile::ptx::NotCountable;
 use crate::execute::cpu::{self, CpuRunner, GeometryOf, Role, Yardstick, this_executable};
 use crate::execute::cuda::sanitize::{Sizes, sanitize};
-use crate::execute::cuda::{self, Counted, CudaRunner, GpuInfo, TimingPlan};
+use crate::execute::cuda::{self, Counted, CudaRunner, TimingPlan};
 use crate::execute::sanitized::Sanitized;
 use crate::execute::{Observation, Processor, Runner, Trial, Watch};
 use crate::exercise::Exercise;
@@ -28,11 +29,6 @@ use crate::submission::Geometry;
 
 /// GPU time to aim at in a timing, milliseconds. Fewer than six rounds of each kernel are never made.
 const TIMING_BUDGET: f64 = 300.0;
-
-/// Grids that the runs of a grade keep at most, where nothing is wrong: the launches counted, the spot checks with the launch
-/// before each and the last.
-const REFERENCE_KEEPS: usize = 3;
-const SUBMISSION_KEEPS: usize = 11;
 
 /// The engines of one grade: at least one of them.
 pub struct Engines<'e> {
@@ -117,7 +113,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// `kernel` is the submission's, `source` its text.
+    /// `kernel` is the submission's, `source` its text; `threads` OS threads, all cores when `None`, share the blocks of a
+    /// launch.
     pub fn new(
         reference: &HostBuilds,
         builds: HostBuilds,
@@ -125,7 +122,9 @@ impl Cpu {
         source: &str,
         geometry: Arc<GeometryOf>,
         shipped: Shipped,
+        threads: Option<usize>,
     ) -> Result<Self> {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let program = |builds: &HostBuilds, kernel: &str, source: &str, geometry| cpu::Program {
             fast: builds.fast.clone(),
             checked: builds.checked.clone(),
@@ -138,8 +137,7 @@ impl Cpu {
             submission: program(&builds, kernel, source, geometry),
             _builds: builds,
             executable: this_executable()?,
-            // OS threads that share the blocks of a launch.
-            lanes: std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16),
+            lanes: threads.unwrap_or_else(cores).min(16),
             yardstick: Yardstick::default(),
         })
     }
@@ -153,73 +151,6 @@ impl Cpu {
     }
 }
 
-/// The workers of engine cuda from their start on, until an engine takes them.
-pub struct Start {
-    choice: EngineChoice,
-    pair: Mutex<Result<Option<Pair>, String>>,
-    info: OnceLock<Result<GpuInfo, String>>,
-}
-
-/// The two workers, each with a context of its own.
-pub struct Pair {
-    reference: CudaRunner,
-    submission: CudaRunner,
-}
-
-impl Start {
-    /// Starts what the choice asks for, for grids of n x n cells. Returns at once.
-    pub fn of(choice: EngineChoice, n: u32) -> Self {
-        let start = || {
-            let executable = this_executable()?;
-            let (reference, submission) = (CudaRunner::start(&executable)?, CudaRunner::start(&executable)?);
-            let mut pair = Pair { reference: reference.trusting(), submission };
-            pair.reference.expect(n as usize, REFERENCE_KEEPS);
-            pair.submission.expect(n as usize, SUBMISSION_KEEPS);
-            Ok(pair)
-        };
-        let pair = match choice {
-            EngineChoice::Cpu => Ok(None),
-            EngineChoice::Auto | EngineChoice::Cuda => {
-                start().map(Some).map_err(|error: anyhow::Error| format!("{error:#}"))
-            }
-        };
-        Self { choice, pair: Mutex::new(pair), info: OnceLock::new() }
-    }
-
-    /// The GPU's compute capability, once the workers know it; `None` when there is no GPU, or none was wanted. An error
-    /// when there has to be one.
-    pub fn arch(&self) -> Result<Option<u32>> {
-        let arch = match &mut *self.pair.lock().unwrap_or_else(PoisonError::into_inner) {
-            Ok(Some(pair)) => pair.reference.arch().ok().and_then(Result::ok),
-            _ => None,
-        };
-        // Why there is none is told in one place.
-        if arch.is_some() { Ok(arch) } else { Ok(self.info()?.and_then(Result::ok).map(|gpu| gpu.arch)) }
-    }
-
-    /// The GPU, or why there is none; `None` when none was wanted. Waits for the workers' first words. An error when there
-    /// has to be one.
-    pub fn info(&self) -> Result<Option<Result<GpuInfo, String>>> {
-        if self.choice == EngineChoice::Cpu {
-            return Ok(None);
-        }
-        let info = self.info.get_or_init(|| match &mut *self.pair.lock().unwrap_or_else(PoisonError::into_inner) {
-            Ok(Some(pair)) => pair.reference.gpu().unwrap_or_else(|error| Err(format!("{error:#}"))),
-            Ok(None) => Err("the GPU is in use".to_owned()),
-            Err(reason) => Err(reason.clone()),
-        });
-        match info {
-            Err(reason) if self.choice == EngineChoice::Cuda => bail!("engine cuda cannot run here: {reason}"),
-            info => Ok(Some(info.clone())),
-        }
-    }
-
-    /// The workers, once.
-    pub fn take(&self) -> Option<Pair> {
-        self.pair.lock().unwrap_or_else(PoisonError::into_inner).as_mut().ok()?.take()
-    }
-}
-
 /// Engine cuda for one grade.
 pub struct Gpu {
     workers: [Arc<Mutex<CudaRunner>>; 2],
@@ -230,12 +161,14 @@ pub struct Gpu {
     global: cuda::Program,
     table_reads: OnceLock<Vec<(String, f64)>>,
     uncounted: Option<Uncounted>,
+    turn: Arc<Turn>,
 }
 
 impl Gpu {
-    /// `kernel` is the submission's name for reports.
+    /// `kernel` is the submission's name for reports, `turn` is held.
     pub fn new(
         pair: Pair,
+        turn: Arc<Turn>,
         reference: &ReferenceBuilds,
         builds: GpuBuilds,
         kernel: &str,
@@ -294,6 +227,7 @@ impl Gpu {
             global,
             table_reads: OnceLock::new(),
             uncounted,
+            turn,
         }
     }
 
@@ -316,19 +250,27 @@ impl Gpu {
         Ok(sanitize(sanitizer, &this_executable()?, submission, &Sizes { grids, launches, seed }))
     }
 
-    /// Ends both workers in the background. Who wants them again gets fresh ones.
+    /// Ends both workers in the background, and with them this grade's turn. Who wants them again gets fresh ones.
     fn let_go(&self) {
-        let ending = [Program::Reference, Program::Submission].map(|program| self.worker(program).let_go());
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner).extend(ending.into_iter().flatten());
+        let permit = self.turn.pass();
+        let workers = self.workers.each_ref().map(|worker| locked(worker).let_go());
+        let ending = std::thread::spawn(move || {
+            for worker in workers.into_iter().flatten() {
+                let _ = worker.join();
+            }
+            drop(permit);
+        });
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }
 
     fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
-        self.workers[program as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.hold();
+        locked(&self.workers[program as usize])
     }
 
     fn runner(&self, program: Program) -> Box<dyn Runner> {
         let (worker, program) = (self.workers[program as usize].clone(), self.programs[program as usize].clone());
-        Box::new(Lent { worker, program, fresh: true })
+        Box::new(Lent { worker, program, turn: self.turn.clone(), fresh: true })
     }
 
     /// Words that the reference's kernels read per cell-step, by name, counted on the first call.
@@ -375,17 +317,23 @@ impl Drop for Gpu {
     }
 }
 
+fn locked(worker: &Mutex<CudaRunner>) -> MutexGuard<'_, CudaRunner> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A worker that trials borrow for one run at a time.
 struct Lent {
     worker: Arc<Mutex<CudaRunner>>,
     program: cuda::Program,
+    turn: Arc<Turn>,
     /// Whether nothing has run yet.
     fresh: bool,
 }
 
 impl Runner for Lent {
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
-        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        self.turn.hold();
+        let mut worker = locked(&self.worker);
         if std::mem::take(&mut self.fresh) {
             // Loads the modules anew, so that their variables are as at their start; nobody else's run comes between.
             worker.load(self.program.clone());

@@ -27,16 +27,20 @@ use crate::verdict::{Check, CheckId, Status};
 
 mod engines;
 mod later;
+mod same;
 pub mod seed;
+mod start;
 mod stations;
 pub mod trials;
+mod turns;
 mod workshop;
 
 pub use later::Waiting;
+pub use same::same_for;
 pub use seed::MAX_SEED;
-pub use stations::Machine;
+pub use stations::{Machine, Read};
 use trials::{Engine, Unwatchable};
-pub use workshop::Workshop;
+pub use workshop::{REFERENCE, Workshop};
 
 /// What to grade, and how.
 #[derive(Clone, Debug)]
@@ -55,6 +59,8 @@ pub struct Order {
     pub engine: EngineChoice,
     /// Whether compute-sanitizer watches the kernel as well, where there is a GPU.
     pub sanitize: bool,
+    /// OS threads that engine cpu may use for one launch; all cores when `None`.
+    pub threads: Option<usize>,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -163,7 +169,16 @@ pub trait Stations: Sync {
 
 /// Grades one submission on this machine.
 pub fn grade(order: &Order, exercise: &Exercise, workshop: &Workshop) -> anyhow::Result<Graded> {
-    let mut graded = grade_with(&Machine::new(order, exercise, workshop), order, exercise)?;
+    graded(&Machine::new(order, exercise, workshop), order, exercise)
+}
+
+/// Grades a submission that `read` reads; the order's path is what the report calls it.
+pub fn grade_read(order: &Order, read: &Read, exercise: &Exercise, workshop: &Workshop) -> anyhow::Result<Graded> {
+    graded(&Machine::new(order, exercise, workshop).reading(read), order, exercise)
+}
+
+fn graded(machine: &Machine, order: &Order, exercise: &Exercise) -> anyhow::Result<Graded> {
+    let mut graded = grade_with(machine, order, exercise)?;
     graded.report.environment.sandbox = Some(confine::sandbox());
     Ok(graded)
 }

@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Result, anyhow};
 
-use super::engines::{Cpu, Engines, Gpu, Shipped, Start};
+use super::engines::{Cpu, Engines, Gpu, Shipped};
 use super::later::{Later, Waiting};
+use super::start::Start;
 use super::workshop::Workshop;
 use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
@@ -25,11 +26,16 @@ use crate::submission::constructs::constructs;
 use crate::submission::{self, Kernel, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
 use crate::verdict::{Check, CheckId, Status};
 
+/// Reads a submission.
+pub type Read<'r> = dyn Fn() -> Result<submission::Submission, ReadError> + Sync + 'r;
+
 /// The real stations.
 pub struct Machine<'a> {
     order: &'a Order,
     exercise: &'a Exercise,
     workshop: &'a Workshop,
+    /// Reads the submission, where that is not to be done by the order's path.
+    read: Option<&'a Read<'a>>,
     gpu: Start,
     /// Why engine cpu runs the kernel although there is a GPU.
     fallback: OnceLock<String>,
@@ -38,11 +44,21 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// Starts the GPU's workers at once: they make their contexts while compilers run.
+    /// Starts the GPU's workers at once: they make their contexts while compilers run. Where grades share the GPU, they
+    /// start when it is this grade's turn.
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
+        let n = exercise.exercise.n;
+        let gpu = match workshop.shared_gpu() {
+            Some(info) => Start::deferred(order.engine, n, info.clone()),
+            None => Start::of(order.engine, n),
+        };
         let (fallback, seen_by_nvcc) = (OnceLock::new(), OnceLock::new());
-        let gpu = Start::of(order.engine, exercise.exercise.n);
-        Self { order, exercise, workshop, gpu, fallback, seen_by_nvcc }
+        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc }
+    }
+
+    /// The same for a submission that `read` reads; the order's path is only told.
+    pub fn reading(self, read: &'a Read<'a>) -> Self {
+        Self { read: Some(read), ..self }
     }
 
     /// Engine cuda, or why it cannot run: no nvcc, no GPU, or a driver that does not take what nvcc built. None of that is
@@ -63,11 +79,16 @@ impl<'a> Machine<'a> {
             return Ok(Err(reason));
         }
         let Some(builds) = builds else { return Ok(Err("nvcc left no build of the kernel for the GPU".to_owned())) };
-        let Some(pair) = self.gpu.take() else { return Ok(Err("the GPU is in use".to_owned())) };
         let (arch, version) = (builds.arch, &toolkit.version);
         let reference = self.workshop.gpu_reference(toolkit, gxx, arch)?;
         let shipped = Shipped { exercise: self.exercise };
-        let gpu = Gpu::new(pair, &reference, builds, &found.kernel.name, geometry, shipped);
+        let turn = self.workshop.turn();
+        turn.hold();
+        let pair = match self.gpu.take() {
+            Ok(pair) => pair,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let gpu = Gpu::new(pair, turn, &reference, builds, &found.kernel.name, geometry, shipped);
         Ok(match gpu.loads() {
             Ok(()) => Ok(gpu),
             Err(error) => Err(format!("the GPU does not take what nvcc {version} built for sm_{arch}: {error:#}")),
@@ -107,9 +128,10 @@ impl Stations for Machine<'_> {
     type Host = Result<HostBuilds, String>;
 
     fn read(&self) -> Result<Result<Source, Refusal>> {
-        Ok(match submission::read(&self.order.path) {
+        let read = self.read.map_or_else(|| submission::read(&self.order.path), |read| read());
+        Ok(match read {
             Ok(read) => Ok(Source {
-                answer: submission::find_answer(&read).map(given),
+                answer: answer_of(&read),
                 path: self.order.path.to_string_lossy().into_owned(),
                 name: read.name,
                 text: read.text,
@@ -236,6 +258,7 @@ impl Stations for Machine<'_> {
         };
         let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
         let shipped = Shipped { exercise: self.exercise };
+        let threads = self.order.threads;
         let (kernel, text, of_cpu) = (found.kernel.name.clone(), source.text.clone(), geometry.clone());
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
@@ -243,7 +266,7 @@ impl Stations for Machine<'_> {
                     return Ok(Err(reason));
                 }
                 let reference = self.workshop.reference(gxx)?;
-                Cpu::new(reference, builds, &kernel, &text, of_cpu, shipped).map(Ok)
+                Cpu::new(reference, builds, &kernel, &text, of_cpu, shipped, threads).map(Ok)
             }
             Err(reason) => Ok(Err(reason)),
         }));
@@ -282,7 +305,11 @@ impl Stations for Machine<'_> {
     }
 }
 
-/// The answer as the judge takes it.
+/// What a submission answers, as the judge takes it.
+pub fn answer_of(read: &submission::Submission) -> Option<Given> {
+    submission::find_answer(read).map(given)
+}
+
 fn given(answer: submission::Answer) -> Given {
     let row = |row: submission::AnswerRow| GivenRow {
         text: row.text,

@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, anyhow};
 
+use super::turns::{Turn, Turns};
 use crate::compile::gpu::{self, ReferenceBuilds};
 use crate::compile::host::{self, HostBuilds, Wanted};
 use crate::compile::kept::{Key, kept};
 use crate::compile::nvcc::Outcome;
 use crate::compile::toolkit::{self, HostCompiler, Lookup, Toolkit};
+use crate::execute::cuda::GpuInfo;
 
 /// The reference: submission zero.
 pub const REFERENCE: &str = include_str!("../../reference/heat.cu");
@@ -22,6 +24,8 @@ pub struct Workshop {
     toolkit: OnceLock<Lookup<Toolkit>>,
     reference: OnceLock<Result<HostBuilds, String>>,
     gpu_reference: Mutex<Vec<Arc<ReferenceBuilds>>>,
+    /// The GPU, or why there is none, where several grades go side by side; else each looks for itself.
+    shared_gpu: Option<(Turns, Result<GpuInfo, String>)>,
 }
 
 impl Workshop {
@@ -34,7 +38,23 @@ impl Workshop {
             toolkit: OnceLock::new(),
             reference: OnceLock::new(),
             gpu_reference: Mutex::default(),
+            shared_gpu: None,
         }
+    }
+
+    /// The same for grades that go side by side and take turns on the GPU.
+    pub fn sharing(self, gpu: Result<GpuInfo, String>) -> Self {
+        Self { shared_gpu: Some((Turns::default(), gpu)), ..self }
+    }
+
+    /// The GPU that grades share, or why there is none; `None` where they share none.
+    pub fn shared_gpu(&self) -> Option<&Result<GpuInfo, String>> {
+        self.shared_gpu.as_ref().map(|(_, gpu)| gpu)
+    }
+
+    /// A grade's turn on the GPU, not yet begun.
+    pub fn turn(&self) -> Arc<Turn> {
+        Turn::of(self.shared_gpu.as_ref().map(|(turns, _)| turns.clone()))
     }
 
     pub fn host_compiler(&self) -> &Lookup<HostCompiler> {

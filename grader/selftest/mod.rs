@@ -156,6 +156,7 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
         arch: None,
         engine: bench.engine,
         sanitize: false,
+        threads: None,
         quiet: true,
     };
     let outcome = outbox::caught(|| {

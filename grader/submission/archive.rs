@@ -56,15 +56,25 @@ pub struct Limits {
     pub entries: usize,
     /// Bytes unpacked.
     pub bytes: u64,
+    /// Whether folders, links, devices, pipes and what systems add by themselves are listed as what they are. Else one link,
+    /// device or pipe refuses the whole.
+    pub lists_all: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { entries: 2_000, bytes: 64 << 20 }
+        Self { entries: 2_000, bytes: 64 << 20, lists_all: false }
     }
 }
 
-/// A regular file of an archive.
+impl Limits {
+    /// What the archive of a whole class may cost. What is odd in one learner's folder must not refuse the others.
+    pub fn of_a_class() -> Self {
+        Self { entries: 50_000, bytes: 512 << 20, lists_all: true }
+    }
+}
+
+/// A regular file of an archive; where all is listed, whatever an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     /// Its path with `/` between the parts, none of them empty, `.` or `..`.
@@ -79,6 +89,10 @@ pub enum Content {
     Whole(Vec<u8>),
     /// It has more bytes than this.
     TooLarge(u64),
+    /// A link, a device or a pipe; only where all is listed.
+    Irregular(&'static str),
+    /// Only where all is listed.
+    Folder,
 }
 
 /// Why an archive is refused. Each reads on from the archive's name.
@@ -115,7 +129,8 @@ pub fn files(
         Kind::Tar => tar_files(bytes, limits, wanted),
         Kind::TarGz => tar_files(MultiGzDecoder::new(bytes), limits, wanted),
     }?;
-    let mut paths: Vec<&str> = files.iter().map(|file| &*file.path).collect();
+    let mut paths: Vec<&str> =
+        files.iter().filter(|file| file.content != Content::Folder).map(|file| &*file.path).collect();
     paths.sort_unstable();
     match paths.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(ArchiveFault::Twice { name: shown_name(pair[0]) }),
@@ -147,7 +162,11 @@ fn zip_files(bytes: &[u8], limits: Limits, wanted: &dyn Fn(&str) -> Option<u64>)
             libc::S_IFLNK => Some("a link"),
             _ => Some("a device or pipe"),
         };
-        let Some(path) = checked(&raw, odd)?.filter(|_| !is_folder) else { continue };
+        let Some(path) = checked(&raw, odd, limits)?.filter(|_| !is_folder || limits.lists_all) else { continue };
+        if let Some(content) = no_file(odd, is_folder) {
+            files.push(Packed { path, content });
+            continue;
+        }
         if locked {
             return Err(ArchiveFault::Locked);
         }
@@ -199,7 +218,12 @@ fn tar_files(
             _ if kind.is_file() || kind.is_dir() || kind.is_contiguous() || kind.is_gnu_sparse() => None,
             _ => Some("a device, a pipe or something else that is no file"),
         };
-        let Some(path) = checked(&raw, odd)?.filter(|_| !kind.is_dir() && !raw.ends_with('/')) else { continue };
+        let is_folder = kind.is_dir() || raw.ends_with('/');
+        let Some(path) = checked(&raw, odd, limits)?.filter(|_| !is_folder || limits.lists_all) else { continue };
+        if let Some(content) = no_file(odd, is_folder) {
+            files.push(Packed { path, content });
+            continue;
+        }
         let content = match wanted(&path) {
             None => Content::Unread,
             Some(cap) => content(&mut entry, cap, &mut endless).map_err(broken)?,
@@ -209,6 +233,10 @@ fn tar_files(
     // The rest is padding, and in a tar.gz the checksum of everything.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
     Ok(files)
+}
+
+fn no_file(odd: Option<&'static str>, is_folder: bool) -> Option<Content> {
+    odd.map(Content::Irregular).or(is_folder.then_some(Content::Folder))
 }
 
 /// The bytes of a file, at most `cap` of them; takes what was read from `left`, and fails when nothing is left.
@@ -240,19 +268,19 @@ impl<R: Read> Read for Metered<'_, R> {
 }
 
 /// An entry's path in one form. Nothing for what systems add by themselves, and for the archive's own folder.
-fn checked(raw: &str, odd: Option<&'static str>) -> Result<Option<String>, ArchiveFault> {
+fn checked(raw: &str, odd: Option<&'static str>, limits: Limits) -> Result<Option<String>, ArchiveFault> {
     let path = raw.replace('\\', "/");
     let drive = path.get(1..2) == Some(":") && path.starts_with(|first: char| first.is_ascii_alphabetic());
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if path.starts_with('/') || drive || parts.contains(&"..") {
         return Err(ArchiveFault::Escapes { name: shown_name(raw) });
     }
-    if let Some(what) = odd {
+    if let Some(what) = odd.filter(|_| !limits.lists_all) {
         return Err(ArchiveFault::NotRegular { name: shown_name(raw), what });
     }
     let added =
         parts.contains(&"__MACOSX") || parts.last().is_none_or(|last| *last == ".DS_Store" || last.starts_with("._"));
-    Ok(Some(parts.join("/")).filter(|_| !added))
+    Ok(Some(parts.join("/")).filter(|path| !path.is_empty() && (limits.lists_all || !added)))
 }
 
 /// The last part of a path in an archive.

@@ -74,7 +74,7 @@ pub enum UsageError {
 }
 
 /// A submission that fails at the check `source`.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SourceFault {
     #[error("the folder has no heat.cu{}; name the program heat.cu", also(others))]
     Missing {
@@ -150,16 +150,25 @@ fn read_folder(folder: &Path) -> Result<Submission, ReadError> {
     Ok(submission)
 }
 
+/// The bytes of an archive on disk.
+pub fn archive_bytes(path: &Path, cap: u64) -> Result<Vec<u8>, ReadError> {
+    Ok(read_bytes(path, cap)?.ok_or_else(|| UsageError::NotFound { path: path.to_owned() })?)
+}
+
 /// A submission out of an archive: heat.cu at its root or in a folder, and the answer.md beside it.
 fn read_archive(path: &Path, kind: Kind, name: String) -> Result<Submission, ReadError> {
-    let bytes = read_bytes(path, ARCHIVE_CAP)?.ok_or_else(|| UsageError::NotFound { path: path.to_owned() })?;
+    Ok(read_packed(path, kind, name, &archive_bytes(path, ARCHIVE_CAP)?)?)
+}
+
+/// The same for an archive whose bytes are at hand.
+pub fn read_packed(path: &Path, kind: Kind, name: String, bytes: &[u8]) -> Result<Submission, SourceFault> {
     let file = shown(path);
     let wanted = |inside: &str| match last_part(inside) {
         "heat.cu" => Some(SOURCE_CAP),
         "answer.md" => Some(ANSWER_CAP),
         _ => None,
     };
-    let packed = archive::files(&bytes, kind, Limits::default(), &wanted)
+    let packed = archive::files(bytes, kind, Limits::default(), &wanted)
         .map_err(|fault| SourceFault::Archive { file: file.clone(), fault })?;
     let mut programs: Vec<_> = packed.iter().filter(|packed| last_part(&packed.path) == "heat.cu").collect();
     programs.sort_by(|one, other| one.path.cmp(&other.path));
@@ -167,26 +176,37 @@ fn read_archive(path: &Path, kind: Kind, name: String) -> Result<Submission, Rea
         [program] => program,
         [] => {
             let others = packed.iter().map(|packed| &*packed.path).filter(|inside| has_cu_extension(Path::new(inside)));
-            return Err(SourceFault::NotPacked { file, others: first_names(others, 3) }.into());
+            return Err(SourceFault::NotPacked { file, others: first_names(others, 3) });
         }
         several => {
             let found = first_names(several.iter().map(|program| &*program.path), 4);
-            return Err(SourceFault::Several { file, found }.into());
+            return Err(SourceFault::Several { file, found });
         }
     };
+    let name = if name.is_empty() { "submission".to_owned() } else { name };
+    let beside = format!("{}answer.md", program.path.strip_suffix("heat.cu").unwrap_or_default());
+    let answer = packed.iter().find(|packed| packed.path == beside);
+    of_contents(path, name, &program.content, answer.map(|answer| &answer.content))
+}
+
+/// A submission of the contents of heat.cu and answer.md.
+pub fn of_contents(
+    path: &Path,
+    name: String,
+    program: &Content,
+    answer: Option<&Content>,
+) -> Result<Submission, SourceFault> {
     let text = |name: &str, content: &Content| match content {
         Content::Whole(bytes) => text_only(name, bytes.clone()),
         Content::TooLarge(cap) => Err(SourceFault::TooLarge { file: name.to_owned(), cap: *cap }),
-        Content::Unread => Ok(Vec::new()),
+        Content::Irregular(what) => Err(SourceFault::NotRegular { file: name.to_owned(), what }),
+        Content::Unread | Content::Folder => Ok(Vec::new()),
     };
-    let name = if name.is_empty() { "submission".to_owned() } else { name };
-    let mut submission = from_bytes(path, name, &text("heat.cu", &program.content)?)?;
-    let beside = format!("{}answer.md", program.path.strip_suffix("heat.cu").unwrap_or_default());
-    if let Some(answer) = packed.iter().find(|packed| packed.path == beside) {
-        match text("answer.md", &answer.content) {
-            Ok(bytes) => submission.answer_md = Some(normalised(&bytes)),
-            Err(fault) => submission.answer_note = Some(fault.to_string()),
-        }
+    let mut submission = from_bytes(path, name, &text("heat.cu", program)?)?;
+    match answer.map(|answer| text("answer.md", answer)) {
+        Some(Ok(bytes)) => submission.answer_md = Some(normalised(&bytes)),
+        Some(Err(fault)) => submission.answer_note = Some(fault.to_string()),
+        None => {}
     }
     Ok(submission)
 }
@@ -197,14 +217,25 @@ fn read_bare(path: &Path) -> Result<Submission, ReadError> {
     }
     let bytes = read_capped(path, SOURCE_CAP)?.ok_or_else(|| UsageError::NotFound { path: path.to_owned() })?;
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    from_bytes(path, name, &bytes)
+    Ok(from_bytes(path, name, &bytes)?)
 }
 
-fn from_bytes(path: &Path, name: String, bytes: &[u8]) -> Result<Submission, ReadError> {
+/// A .cu file by itself with an answer.md of another name, as systems that rename files hand them out.
+pub fn read_with_answer(program: &Path, answer: Option<&Path>) -> Result<Submission, ReadError> {
+    let mut submission = read_bare(program)?;
+    match answer.map(read_answer) {
+        Some(Ok(answer)) => submission.answer_md = answer,
+        Some(Err(error)) => submission.answer_note = Some(error.to_string()),
+        None => {}
+    }
+    Ok(submission)
+}
+
+fn from_bytes(path: &Path, name: String, bytes: &[u8]) -> Result<Submission, SourceFault> {
     let text = normalised(bytes);
     if text.trim().is_empty() {
         let file = if has_cu_extension(path) { shown(path) } else { "heat.cu".to_owned() };
-        return Err(SourceFault::Empty { file }.into());
+        return Err(SourceFault::Empty { file });
     }
     Ok(Submission { path: path.to_owned(), name, text, sha256: sha256_hex(bytes), ..Submission::default() })
 }
@@ -284,14 +315,14 @@ fn other_sources(folder: &Path) -> Vec<String> {
 }
 
 /// The first few names as messages show them.
-fn first_names<'n>(names: impl Iterator<Item = &'n str>, most: usize) -> Vec<String> {
+pub fn first_names<'n>(names: impl Iterator<Item = &'n str>, most: usize) -> Vec<String> {
     let mut names: Vec<String> = names.map(shown_name).collect();
     names.sort();
     names.truncate(most);
     names
 }
 
-fn has_cu_extension(path: &Path) -> bool {
+pub fn has_cu_extension(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cu"))
 }
 

@@ -79,6 +79,7 @@ impl FakeStations {
             arch: None,
             engine: EngineChoice::Cpu,
             sanitize: false,
+            threads: None,
             quiet: true,
         };
         let exercise: Exercise = exercise();

@@ -1,0 +1,132 @@
+//! Whose a submission is: from what a folder or file is called to a name that a file can have. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use sha2::{Digest, Sha256};
+
+/// Most bytes of a learner's name: a file's may have 255, and endings come after it.
+const MOST: usize = 120;
+/// Names that Windows keeps for devices, whatever the ending.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
+
+/// `ann_12345` of `ann_12345_heat`, `ann_12345_heat-2` or `ann_12345_heat (1)`.
+static PROGRAM: LazyLock<Regex> = LazyLock::new(|| ending("heat"));
+/// The same for `ann_12345_answer`.
+static ANSWER: LazyLock<Regex> = LazyLock::new(|| ending("answer"));
+
+fn ending(word: &str) -> Regex {
+    Regex::new(&format!(r"(?i)^(.*?)[ _.-]*{word}(?:[ _-]?\(?[0-9]{{1,2}}\)?)?$")).expect("it is well formed")
+}
+
+/// Whose a flat program is by its name without `.cu`; nothing when it is not called heat.
+pub fn owner_of_program(stem: &str) -> Option<&str> {
+    Some(PROGRAM.captures(stem)?.get(1)?.as_str())
+}
+
+/// Whose a flat answer is by its name without `.md`; nothing when it is not called answer.
+pub fn owner_of_answer(stem: &str) -> Option<&str> {
+    Some(ANSWER.captures(stem)?.get(1)?.as_str())
+}
+
+/// The name without the number at its end: Canvas numbers each file of a learner.
+pub fn without_number(name: &str) -> &str {
+    name.rsplit_once('_')
+        .filter(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()))
+        .map_or(name, |(n, _)| n)
+}
+
+/// A name that any file system takes, and any terminal shows: letters and digits of whatever script, `-`, `_` and `.`.
+pub fn safe(name: &str) -> String {
+    // What Moodle puts behind every learner's name.
+    let name = name.trim_end_matches('_').trim_end_matches("_assignsubmission_file");
+    let mut safe = String::new();
+    for c in name.trim().chars() {
+        let c = if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+        if safe.len() + c.len_utf8() > MOST {
+            break;
+        }
+        if c != '_' || !safe.ends_with('_') {
+            safe.push(c);
+        }
+    }
+    // No dot file, no option, no `..`.
+    let safe = safe.trim_start_matches(['.', '-', '_']).trim_end_matches(['.', '_']);
+    let device = safe.split('.').next().is_some_and(|stem| DEVICES.contains(&&*stem.to_lowercase()));
+    match safe {
+        "" => "submission".to_owned(),
+        safe if device => format!("_{safe}"),
+        safe => safe.to_owned(),
+    }
+}
+
+/// Makes names differ, by case too: those that do not get a piece of the digest of where each was found, so that a learner
+/// keeps the name as long as the others do.
+pub fn unique(names: &[(String, String)]) -> Vec<String> {
+    let mut bearers: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, _) in names {
+        *bearers.entry(name.to_lowercase()).or_default() += 1;
+    }
+    let mut taken: BTreeSet<String> =
+        bearers.iter().filter(|(_, bearers)| **bearers == 1).map(|(name, _)| name.clone()).collect();
+    let given = names.iter().map(|(name, found_at)| {
+        if bearers.get(&name.to_lowercase()) == Some(&1) {
+            return name.clone();
+        }
+        let digest: String = Sha256::digest(found_at).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let mut longer = format!("{name}-{digest}");
+        // Two of one place: names that are not Unicode look alike. In the order given, then.
+        for count in 2.. {
+            if taken.insert(longer.to_lowercase()) {
+                break;
+            }
+            longer = format!("{name}-{digest}-{count}");
+        }
+        longer
+    });
+    given.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_of_flat_files() {
+        assert_eq!(owner_of_program("ann_12345_heat"), Some("ann_12345"));
+        assert_eq!(owner_of_program("smithann_1_22_heat-2"), Some("smithann_1_22"));
+        assert_eq!(owner_of_program("Ann Smith - Heat (1)"), Some("Ann Smith"));
+        assert_eq!((owner_of_program("heat"), owner_of_program("ann")), (Some(""), None));
+        assert_eq!(owner_of_answer("ann_12345_answer"), Some("ann_12345"));
+        assert_eq!((without_number("ann_1_22"), without_number("ann")), ("ann_1", "ann"));
+    }
+
+    #[test]
+    fn a_hostile_name_becomes_a_plain_one() {
+        assert_eq!(safe("../../etc/passwd"), "etc_passwd");
+        assert_eq!(safe("=cmd|' /C calc'!A0"), "cmd_C_calc_A0");
+        assert_eq!(safe("\u{1b}[31mann\u{202e}\n"), "31mann");
+        assert_eq!(
+            (safe(".."), safe(""), safe("-rf"), safe("nul.txt")),
+            ("submission".into(), "submission".into(), "rf".into(), "_nul.txt".into())
+        );
+        assert_eq!(safe("Zoë 温度"), "Zoë_温度");
+        assert_eq!(safe("Ann Smith_12345_assignsubmission_file_"), "Ann_Smith_12345");
+        assert!(safe(&"ä".repeat(500)).len() <= MOST);
+    }
+
+    #[test]
+    fn names_that_collide_are_told_apart_the_same_way_each_time() {
+        let of = |names: &[(&str, &str)]| {
+            let owned: Vec<_> = names.iter().map(|(name, at)| ((*name).to_owned(), (*at).to_owned())).collect();
+            unique(&owned)
+        };
+        let given = of(&[("ann", "ann"), ("Ann", "Ann.cu"), ("bob", "bob")]);
+        assert!(given[0].starts_with("ann-") && given[1].starts_with("Ann-") && given[2] == "bob", "{given:?}");
+        let other_order = of(&[("bob", "bob"), ("Ann", "Ann.cu"), ("ann", "ann")]);
+        assert_eq!((&given[0], &given[1]), (&other_order[2], &other_order[1]));
+        let same_place = of(&[("x", "x"), ("x", "x")]);
+        assert_ne!(same_place[0], same_place[1]);
+    }
+}
