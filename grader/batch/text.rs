@@ -95,7 +95,8 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     text
 }
 
-fn submissions(count: usize) -> String {
+/// `1 submission`, `20 submissions`.
+pub fn submissions(count: usize) -> String {
     format!("{count} submission{}", if count == 1 { "" } else { "s" })
 }
 
