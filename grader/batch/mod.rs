@@ -159,12 +159,10 @@ fn announce(batch: &Batch, plan: &Plan, options: &Options) {
     }
     let known = batch.items.len() - plan.pending;
     let known = if known > 0 { format!("; {known} graded before") } else { String::new() };
-    progress::note(&format!(
-        "{} submissions in {}, {} lanes{known}",
-        batch.items.len(),
-        crate::report::escape::line(&options.folder.display().to_string()),
-        batch.lanes().min(plan.pending.max(1)),
-    ));
+    let lanes = batch.lanes().min(plan.pending);
+    let at_once = if lanes > 1 { format!(", {lanes} at a time") } else { String::new() };
+    let folder = crate::report::escape::line(&options.folder.display().to_string());
+    progress::note(&format!("{} in {folder}{at_once}{known}", text::submissions(batch.items.len())));
 }
 
 /// The first interrupt lets what runs finish; the second one ends it, and still leaves the products of what is done.

@@ -12,6 +12,8 @@ use crate::verdict::Verdict;
 
 /// Learners of a group, and names of what was ignored, that are told.
 const SHOWN: usize = 8;
+/// Columns of a table, whatever the terminal says it has.
+const WIDTH: u16 = 100;
 
 /// How the batch went, besides what it came to.
 #[derive(Clone, Debug)]
@@ -95,7 +97,8 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     text
 }
 
-fn submissions(count: usize) -> String {
+/// `1 submission`, `20 submissions`.
+pub fn submissions(count: usize) -> String {
     format!("{count} submission{}", if count == 1 { "" } else { "s" })
 }
 
@@ -128,7 +131,7 @@ pub fn duration(seconds: f64) -> String {
 
 fn table<const COLUMNS: usize>(rows: impl Iterator<Item = [String; COLUMNS]>) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     rows.for_each(|row| {
         table.add_row(row);
     });
