@@ -165,7 +165,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// `kernel` is the submission's name for reports, `turn` is held.
+    /// `kernel` is the submission's name for reports; `turn` has its seat.
     pub fn new(
         pair: Pair,
         turn: Arc<Turn>,
@@ -247,24 +247,25 @@ impl Gpu {
         let grids = hazards.sizes.iter().copied().zip(hazards.r.iter().copied()).collect();
         let launches = hazards.launches.last().copied().unwrap_or(1);
         let submission = &self.programs[Program::Submission as usize];
+        let _beside = self.turn.beside();
         Ok(sanitize(sanitizer, &this_executable()?, submission, &Sizes { grids, launches, seed }))
     }
 
-    /// Ends both workers in the background, and with them this grade's turn. Who wants them again gets fresh ones.
+    /// Ends both workers in the background, and with them this grade's seat. Who wants them again gets fresh ones.
     fn let_go(&self) {
-        let permit = self.turn.pass();
+        let seat = self.turn.leave();
         let workers = self.workers.each_ref().map(|worker| locked(worker).let_go());
         let ending = std::thread::spawn(move || {
             for worker in workers.into_iter().flatten() {
                 let _ = worker.join();
             }
-            drop(permit);
+            drop(seat);
         });
         self.ending.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }
 
     fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
-        self.turn.hold();
+        self.turn.sit();
         locked(&self.workers[program as usize])
     }
 
@@ -280,6 +281,7 @@ impl Gpu {
         }
         let mut reads = Vec::new();
         for program in [&self.global, &self.programs[Program::Reference as usize]] {
+            let _beside = self.turn.beside();
             let mut worker = self.worker(Program::Reference);
             worker.load(program.clone());
             let count = Trial { launches: 1, keep: Vec::new(), watch: Watch::Count, ..trial.clone() };
@@ -294,6 +296,7 @@ impl Gpu {
     /// Times both programs.
     fn time(&self, trial: &Trial) -> Result<TimedRun> {
         let reads = self.table_reads(trial)?.to_vec();
+        let _alone = self.turn.alone();
         let (mut reference, mut submission) = (self.worker(Program::Reference), self.worker(Program::Submission));
         reference.load(self.programs[Program::Reference as usize].clone());
         submission.load(self.programs[Program::Submission as usize].clone());
@@ -332,7 +335,8 @@ struct Lent {
 
 impl Runner for Lent {
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
-        self.turn.hold();
+        self.turn.sit();
+        let _beside = self.turn.beside();
         let mut worker = locked(&self.worker);
         if std::mem::take(&mut self.fresh) {
             // Loads the modules anew, so that their variables are as at their start; nobody else's run comes between.

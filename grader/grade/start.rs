@@ -1,5 +1,5 @@
-//! The workers of engine cuda before there is an engine: they make their contexts while compilers run, or start when it is
-//! their grade's turn.
+//! The workers of engine cuda before there is an engine: they make their contexts while compilers run, or start when
+//! their grade has a seat on the GPU.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 

@@ -45,7 +45,7 @@ pub struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// Starts the GPU's workers at once: they make their contexts while compilers run. Where grades share the GPU, they
-    /// start when it is this grade's turn.
+    /// start when this grade has a seat there.
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
         let n = exercise.exercise.n;
         let gpu = match workshop.shared_gpu() {
@@ -83,7 +83,7 @@ impl<'a> Machine<'a> {
         let reference = self.workshop.gpu_reference(toolkit, gxx, arch)?;
         let shipped = Shipped { exercise: self.exercise };
         let turn = self.workshop.turn();
-        turn.hold();
+        turn.sit();
         let pair = match self.gpu.take() {
             Ok(pair) => pair,
             Err(reason) => return Ok(Err(reason)),

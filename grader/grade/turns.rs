@@ -1,59 +1,118 @@
-//! One grade at a time on the GPU, where several of this process go side by side: their kernels would share its clocks and
-//! caches, and each worker's context takes memory.
+//! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; runs of theirs
+//! go side by side, which fills the time in which the processor draws and compares grids. While one of them times a kernel,
+//! nothing else runs.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The turns on one GPU; clones are the same turns.
+/// Grades that have workers at once: enough to keep a GPU busy beside the one that compares.
+const SEATS: usize = 4;
+
+/// What goes on on one GPU; clones are the same.
 #[derive(Clone, Default)]
-pub struct Turns(Arc<(Mutex<bool>, Condvar)>);
+pub struct Turns(Arc<(Mutex<State>, Condvar)>);
 
-/// The right to be on the GPU, until it is dropped.
-pub struct Permit(Turns);
+#[derive(Default)]
+struct State {
+    seated: usize,
+    running: usize,
+    /// Whether somebody times.
+    alone: bool,
+    /// How many wait to time: no run begins before them.
+    wait_to_be_alone: usize,
+}
+
+/// The right to have workers, until it is dropped.
+pub struct Seat(Turns);
+
+/// The right to run, until it is dropped.
+pub struct Permit {
+    turns: Turns,
+    alone: bool,
+}
 
 impl Turns {
-    fn wait(&self) -> Permit {
-        let (taken, free) = &*self.0;
-        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken {
-            taken = free.wait(taken).unwrap_or_else(PoisonError::into_inner);
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ready`, and then makes the change.
+    fn wait(&self, ready: impl Fn(&State) -> bool, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        while !ready(&state) {
+            state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        *taken = true;
-        Permit(self.clone())
+        change(&mut state);
+    }
+
+    fn end(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.0.1.notify_all();
+    }
+
+    fn seat(&self) -> Seat {
+        self.wait(|state| state.seated < SEATS, |state| state.seated += 1);
+        Seat(self.clone())
+    }
+
+    fn beside(&self) -> Permit {
+        self.wait(|state| !state.alone && state.wait_to_be_alone == 0, |state| state.running += 1);
+        Permit { turns: self.clone(), alone: false }
+    }
+
+    fn alone(&self) -> Permit {
+        self.state().wait_to_be_alone += 1;
+        let change = |state: &mut State| (state.wait_to_be_alone, state.alone) = (state.wait_to_be_alone - 1, true);
+        self.wait(|state| !state.alone && state.running == 0, change);
+        Permit { turns: self.clone(), alone: true }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.end(|state| state.seated -= 1);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let (taken, free) = &*self.0.0;
-        *taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        free.notify_one();
+        self.turns.end(|state| if self.alone { state.alone = false } else { state.running -= 1 });
     }
 }
 
-/// The turn of one grade. Without turns to share it is always that grade's.
+/// One grade's place among the others. Without others it never waits.
 #[derive(Default)]
 pub struct Turn {
     turns: Option<Turns>,
-    permit: Mutex<Option<Permit>>,
+    seat: Mutex<Option<Seat>>,
 }
 
 impl Turn {
-    /// A turn among those of others; `None`: nobody else is there.
+    /// A place among others; `None`: nobody else is there.
     pub fn of(turns: Option<Turns>) -> Arc<Self> {
-        Arc::new(Self { turns, permit: Mutex::default() })
+        Arc::new(Self { turns, seat: Mutex::default() })
     }
 
-    /// Waits until it is this grade's turn. At once where it is already.
-    pub fn hold(&self) {
-        let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (None, Some(turns)) = (&*permit, &self.turns) {
-            *permit = Some(turns.wait());
+    /// Waits for a seat. At once where this grade has one.
+    pub fn sit(&self) {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(turns)) = (&*seat, &self.turns) {
+            *seat = Some(turns.seat());
         }
     }
 
-    /// Gives the turn to the caller, who ends it by dropping it.
-    pub fn pass(&self) -> Option<Permit> {
-        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Gives the seat to the caller, who ends it by dropping it.
+    pub fn leave(&self) -> Option<Seat> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits until nobody times, and then keeps anybody from timing. Holds no worker meanwhile.
+    pub fn beside(&self) -> Option<Permit> {
+        self.turns.as_ref().map(Turns::beside)
+    }
+
+    /// Waits until nobody runs, and then keeps everybody from running. Holds no worker meanwhile.
+    pub fn alone(&self) -> Option<Permit> {
+        self.turns.as_ref().map(Turns::alone)
     }
 }
 
@@ -64,44 +123,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_holds_it_and_everybody_gets_it() {
+    fn no_more_sit_than_there_are_seats_and_everybody_gets_one() {
         let (turns, inside, most) = (Turns::default(), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
-            for _ in 0..8 {
+            for _ in 0..4 * SEATS {
                 scope.spawn(|| {
                     let turn = Turn::of(Some(turns.clone()));
-                    turn.hold();
-                    turn.hold();
+                    turn.sit();
+                    turn.sit();
                     most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     std::thread::yield_now();
                     inside.fetch_sub(1, Ordering::SeqCst);
-                    drop(turn.pass());
+                    drop(turn.leave());
                 });
             }
         });
-        assert_eq!(most.into_inner(), 1);
+        assert!((1..=SEATS).contains(&most.into_inner()));
+        assert_eq!(turns.state().seated, 0);
     }
 
     #[test]
-    fn a_turn_that_was_passed_is_waited_for_again() {
-        let turns = Turns::default();
-        let turn = Turn::of(Some(turns.clone()));
-        turn.hold();
-        let passed = turn.pass();
-        let other = Turn::of(Some(turns));
+    fn nobody_runs_beside_one_that_times() {
+        let (turns, running, timing) = (Turns::default(), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| other.hold());
-            drop(passed);
-            waiting.join().unwrap();
+            for at in 0..12 {
+                let turn = Turn::of(Some(turns.clone()));
+                let (running, timing) = (&running, &timing);
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        let (_permit, mine) =
+                            if at % 4 == 0 { (turn.alone(), timing) } else { (turn.beside(), running) };
+                        mine.fetch_add(1, Ordering::SeqCst);
+                        let (running, timing) = (running.load(Ordering::SeqCst), timing.load(Ordering::SeqCst));
+                        assert!(timing == 0 || (timing == 1 && running == 0), "{timing} time, {running} run");
+                        mine.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
         });
-        drop(other.pass());
-        turn.hold();
+        let state = turns.state();
+        assert_eq!((state.running, state.alone, state.wait_to_be_alone), (0, false, 0));
     }
 
     #[test]
-    fn alone_nobody_waits() {
+    fn alone_in_the_process_nobody_waits() {
         let turn = Turn::of(None);
-        turn.hold();
-        assert!(turn.pass().is_none());
+        turn.sit();
+        assert!(turn.leave().is_none() && turn.beside().is_none() && turn.alone().is_none());
     }
 }
