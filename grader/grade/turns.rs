@@ -1,18 +1,21 @@
-//! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; runs of theirs
-//! go side by side, which fills the time in which the processor draws and compares grids. While one of them times a kernel,
-//! nothing else runs.
+//! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; what they do
+//! there goes side by side, which fills the time in which the processor draws and compares grids. While one of them times a
+//! kernel, the others do nothing there, not even begin or end: that shows in the times.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Grades that have workers at once: enough to keep a GPU busy beside the one that compares.
-const SEATS: usize = 4;
+/// Bytes of a GPU's memory for a grade that has workers: two contexts and their grids.
+const SEAT: u64 = 2 << 30;
+/// Most of them: enough to keep a GPU busy while some compare on the processor.
+const MOST_SEATS: u64 = 12;
 
 /// What goes on on one GPU; clones are the same.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Turns(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Default)]
 struct State {
+    seats: usize,
     seated: usize,
     running: usize,
     /// Whether somebody times.
@@ -31,6 +34,12 @@ pub struct Permit {
 }
 
 impl Turns {
+    /// On a GPU with so many bytes of memory.
+    pub fn on(memory: u64) -> Self {
+        let seats = (memory / SEAT).clamp(1, MOST_SEATS) as usize;
+        Self(Arc::new((Mutex::new(State { seats, ..State::default() }), Condvar::new())))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -50,7 +59,7 @@ impl Turns {
     }
 
     fn seat(&self) -> Seat {
-        self.wait(|state| state.seated < SEATS, |state| state.seated += 1);
+        self.wait(|state| state.seated < state.seats, |state| state.seated += 1);
         Seat(self.clone())
     }
 
@@ -124,9 +133,9 @@ mod tests {
 
     #[test]
     fn no_more_sit_than_there_are_seats_and_everybody_gets_one() {
-        let (turns, inside, most) = (Turns::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (turns, inside, most) = (Turns::on(3 * SEAT), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
-            for _ in 0..4 * SEATS {
+            for _ in 0..12 {
                 scope.spawn(|| {
                     let turn = Turn::of(Some(turns.clone()));
                     turn.sit();
@@ -138,13 +147,13 @@ mod tests {
                 });
             }
         });
-        assert!((1..=SEATS).contains(&most.into_inner()));
+        assert!((1..=3).contains(&most.into_inner()));
         assert_eq!(turns.state().seated, 0);
     }
 
     #[test]
     fn nobody_runs_beside_one_that_times() {
-        let (turns, running, timing) = (Turns::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (turns, running, timing) = (Turns::on(0), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for at in 0..12 {
                 let turn = Turn::of(Some(turns.clone()));

@@ -44,7 +44,8 @@ impl Workshop {
 
     /// The same for grades that go side by side and take turns on the GPU.
     pub fn sharing(self, gpu: Result<GpuInfo, String>) -> Self {
-        Self { shared_gpu: Some((Turns::default(), gpu)), ..self }
+        let turns = Turns::on(gpu.as_ref().map_or(0, |gpu| gpu.memory));
+        Self { shared_gpu: Some((turns, gpu)), ..self }
     }
 
     /// The GPU that grades share, or why there is none; `None` where they share none.
