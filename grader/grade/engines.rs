@@ -253,13 +253,13 @@ impl Gpu {
 
     /// Ends both workers in the background, and with them this grade's seat. Who wants them again gets fresh ones.
     fn let_go(&self) {
-        let (beside, seat) = (self.turn.beside(), self.turn.leave());
+        let seat = self.turn.leave();
         let workers = self.workers.each_ref().map(|worker| locked(worker).let_go());
         let ending = std::thread::spawn(move || {
             for worker in workers.into_iter().flatten() {
                 let _ = worker.join();
             }
-            drop((beside, seat));
+            drop(seat);
         });
         self.ending.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }

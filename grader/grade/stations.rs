@@ -84,16 +84,12 @@ impl<'a> Machine<'a> {
         let shipped = Shipped { exercise: self.exercise };
         let turn = self.workshop.turn();
         turn.sit();
-        let beside = turn.beside();
         let pair = match self.gpu.take() {
             Ok(pair) => pair,
             Err(reason) => return Ok(Err(reason)),
         };
         let gpu = Gpu::new(pair, turn, &reference, builds, &found.kernel.name, geometry, shipped);
-        let loaded = gpu.loads();
-        // Before the workers may have to go, for which there is a permit of its own.
-        drop(beside);
-        Ok(match loaded {
+        Ok(match gpu.loads() {
             Ok(()) => Ok(gpu),
             Err(error) => Err(format!("the GPU does not take what nvcc {version} built for sm_{arch}: {error:#}")),
         })

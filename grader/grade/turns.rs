@@ -1,13 +1,14 @@
-//! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; what they do
-//! there goes side by side, which fills the time in which the processor draws and compares grids. While one of them times a
-//! kernel, the others do nothing there, not even begin or end: that shows in the times.
+//! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; their runs go
+//! side by side, which fills the time in which the processor draws and compares grids. While one of them times a kernel, nothing
+//! else runs.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a GPU's memory for a grade that has workers: two contexts and their grids.
 const SEAT: u64 = 2 << 30;
-/// Most of them: enough to keep a GPU busy while some compare on the processor.
-const MOST_SEATS: u64 = 12;
+/// Most of them. A driver makes one context after another, so more of them make a class slower (an H200: 52 submissions a minute
+/// with 4 seats, 40 with 12).
+const MOST_SEATS: u64 = 4;
 
 /// What goes on on one GPU; clones are the same.
 #[derive(Clone)]
