@@ -63,11 +63,16 @@ HG_DEVICE thread_block_tile<Size, Group> tiled_partition(const Group&) { return 
 template <class Group>
 HG_DEVICE void sync(const Group& group, unsigned line = __builtin_LINE()) { group.sync(line); }
 
-// Threads of the group share the copy, in pieces as large as the size allows.
+// Whether the thread is its group's first.
+template <class Group>
+HG_DEVICE bool hg_leads(const Group& group) { return group.thread_rank() == 0; }
+HG_DEVICE bool hg_leads(const thread_block&) { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
+
+// Threads of the group share the copy, in pieces as large as the size allows; where copies land at once, the first makes all of it.
 template <class Group>
 HG_DEVICE void memcpy_async(const Group& group, void* to, const void* from, size_t bytes) {
     if (hg_land_at_once()) {
-        if (group.thread_rank() == 0) __builtin_memmove(to, from, bytes);
+        if (hg_leads(group)) __builtin_memmove(to, from, bytes);
         return;
     }
     const bool wide = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 == 0;

@@ -126,11 +126,11 @@ HG_DEVICE unsigned hg_block_threads() { return blockDim.x * blockDim.y * blockDi
 
 // Asynchronous copies of the running thread: grader/execute/cpu/copies.rs. In a block that runs as loops (thread_loops.rs)
 // they land when they are issued: it has been seen to give the same as one in which they land at the wait. The word behind
-// threadIdx says which it is; it changes behind the compiler's back, hence the assembly, which is not instrumented either.
+// threadIdx says which it is; hence the assembly, which is not instrumented. It does not change within one call of a kernel.
 extern __thread const unsigned hg_thread_words[4] __asm__("hg_thread_idx");
 HG_DEVICE bool hg_land_at_once() {
     unsigned at_once;
-    __asm__ __volatile__("movl %1, %0" : "=r"(at_once) : "m"(hg_thread_words[3]));
+    __asm__("movl %1, %0" : "=r"(at_once) : "m"(hg_thread_words[3]));
     return at_once != 0;
 }
 HG_DEVICE void hg_async_copy(void* to, const void* from, size_t bytes, size_t zero_fill) {
