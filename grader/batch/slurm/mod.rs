@@ -127,8 +127,7 @@ pub fn run(options: &Options, array: &Array) -> Result<ExitCode> {
         merged: Some(sources.len()),
     };
     outbox::print(&text::render(&summary, &course));
-    let interrupted = ending.left.is_some() && summary.counts.not_graded > 0;
-    Ok(if interrupted { ExitCode::Interrupted } else { merge::exit_code(&summary) })
+    Ok(if ending.left.is_some() { ExitCode::Interrupted } else { merge::exit_code(&summary) })
 }
 
 /// Submits and watches the array. An interrupt cancels it.
@@ -183,10 +182,11 @@ fn follow(options: &Options, array: &Array, queue: &Queue, job: &Job) -> Result<
     };
     let ending = watch.run(&job.tasks)?;
     bar.finish();
-    if let Some(jobs) = &ending.left
-        && let Err(why) = queue.cancel(jobs)
-    {
-        outbox::warn(&format!("heat-grader: the array may still run: {why}\n"));
+    if let Some(jobs) = &ending.left {
+        match queue.cancel(jobs) {
+            Ok(()) => progress::note(&format!("Cancelled job {}. The same command goes on from here.", jobs.join(", "))),
+            Err(why) => outbox::warn(&format!("heat-grader: job {} may still run: {why}\n", jobs.join(", "))),
+        }
     }
     interrupt::finish_first(None);
     Ok(ending)
@@ -255,7 +255,6 @@ fn job(options: &Options, array: &Array, count: u32, tasks: &[u32]) -> Result<Jo
         from: found(std::env::current_dir())?,
         folder: plain(options.folder.clone())?,
         out: plain(options.out.clone())?,
-        logs: found(options.out.join(SLURM).canonicalize())?,
         shards: count,
         tasks: tasks.to_vec(),
         gpu: array.gpu,

