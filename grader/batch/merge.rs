@@ -219,7 +219,9 @@ fn choose(learner: &str, wanted: Option<&str>, sources: &[Source]) -> Choice {
     let mut notes = Vec::new();
     let mut candidates: Vec<(String, Kept, &Own)> = Vec::new();
     for source in sources {
-        let Some(own) = source.roster.as_ref().and_then(|roster| roster.listed(learner)?.own.as_ref()) else { continue };
+        let Some(own) = source.roster.as_ref().and_then(|roster| roster.listed(learner)?.own.as_ref()) else {
+            continue;
+        };
         let folder = shown(&source.folder);
         match settled(&source.folder, learner) {
             Found::Whole(kept) if kept.entry.content == wanted.unwrap_or(&own.content) => {

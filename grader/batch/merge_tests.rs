@@ -48,7 +48,8 @@ impl Shards {
             let (_, content, _) = reports.iter().find(|(own, ..)| *own == learner)?;
             Some(Own { content: (*content).to_owned(), bytes: Some((*content).to_owned()), kernel: None })
         };
-        let listed = |learner: &str| Listed { learner: learner.into(), path: format!("class/{learner}"), own: own(learner) };
+        let listed =
+            |learner: &str| Listed { learner: learner.into(), path: format!("class/{learner}"), own: own(learner) };
         let roster = Roster::of(&facts(), CLASS_OF.into_iter().map(listed).collect());
         out.write(CLASS, Roster { shard: Some(name.into()), ..roster }.render().unwrap().as_bytes()).unwrap();
     }
@@ -124,7 +125,11 @@ fn of_two_reports_a_verdict_counts_then_the_folder_named_first() {
     let again = report(Verdict::Pass, 2.0);
     shards.shard("a", 7, &[("ann", "1", pass.clone()), ("bob", "2", ungraded), ("cy", "3", pass), ("dot", "4", again)]);
     let other = report(Verdict::Pass, 3.0);
-    shards.shard("b", 7, &[("ann", "1", fail.clone()), ("bob", "2", fail.clone()), ("cy", "5", fail), ("dot", "4", other)]);
+    shards.shard(
+        "b",
+        7,
+        &[("ann", "1", fail.clone()), ("bob", "2", fail.clone()), ("cy", "5", fail), ("dot", "4", other)],
+    );
     let summary = shards.merge(&["a", "b"]);
     assert_eq!(verdicts(&summary), [("ann", PASS), ("bob", FAIL), ("cy", PASS), ("dot", PASS)]);
     let note = |summary: &Summary, at: usize| summary.submissions[at].note.clone().unwrap_or_default();

@@ -165,12 +165,14 @@ fn misplaced(options: &Options) -> Option<String> {
         None => "a whole class".to_owned(),
     };
     if let Some(kept) = kept.as_ref().filter(|kept| kept.merged || kept.shard != wanted) {
-        let holds = if kept.merged { "merged results".to_owned() } else { format!("the results of {}", shown(&kept.shard)) };
+        let holds =
+            if kept.merged { "merged results".to_owned() } else { format!("the results of {}", shown(&kept.shard)) };
         return Some(format!("{out} holds {}; give another --out", crate::report::escape::line(&holds)));
     }
     let seeded = options.seed.is_some() || out::kept_seed(&options.out).ok().flatten().is_some();
     let unseeded = options.shard.is_some() && !seeded;
-    unseeded.then(|| "--shard needs --seed N, the same for all shards, so that their reports belong together".to_owned())
+    unseeded
+        .then(|| "--shard needs --seed N, the same for all shards, so that their reports belong together".to_owned())
 }
 
 /// Leaves a shard's submissions in the class; the others are returned.

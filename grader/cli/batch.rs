@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::Common;
 use crate::batch::Options;
+use crate::batch::merge;
 use crate::batch::shard::{self, Shard};
 use crate::batch::slurm::{Array, script};
-use crate::batch::merge;
 use crate::grade::EngineChoice;
 use crate::judge::plan::Scope;
 
@@ -182,10 +182,13 @@ mod tests {
 
     #[test]
     fn options_of_an_array_need_one_and_a_shard_is_none() {
-        for words in ["--gpu", "--shards 2", "--slurm-option=--partition=gpu", "--slurm --print-slurm", "--slurm --shard 0/2"] {
+        for words in
+            ["--gpu", "--shards 2", "--slurm-option=--partition=gpu", "--slurm --print-slurm", "--slurm --shard 0/2"]
+        {
             assert!(typed(words).is_err(), "{words}");
         }
-        let array = typed("--print-slurm --gpu --slurm-option --partition=gpu --slurm-option=--time=10").unwrap().array();
+        let array =
+            typed("--print-slurm --gpu --slurm-option --partition=gpu --slurm-option=--time=10").unwrap().array();
         assert_eq!(array.unwrap().options, ["--partition=gpu", "--time=10"]);
         assert!(typed("--slurm --slurm-option=--array=1").unwrap_err().contains("heat-grader's own"));
         assert!(typed("--shard 2/2").unwrap_err().contains("0/2 to 1/2"));

@@ -206,7 +206,8 @@ fn a_printed_script_is_submitted_by_hand() {
     let root = class();
     let root = root.path();
     fake(root, "sbatch", "echo never >\"$at/asked\"");
-    let words = [&BATCH[..], &["--print-slurm", "--shards=2", "--gpu", "--slurm-option=--time=30", "--out=out"]].concat();
+    let words =
+        [&BATCH[..], &["--print-slurm", "--shards=2", "--gpu", "--slurm-option=--time=30", "--out=out"]].concat();
     let output = command(root, &words).output().expect("it runs");
     let script = String::from_utf8(output.stdout).expect("text");
     assert!(script.contains("\n#SBATCH --gres=gpu:1\n#SBATCH --time=30\n") && !root.join("asked").exists(), "{script}");

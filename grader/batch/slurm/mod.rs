@@ -84,7 +84,9 @@ pub fn run(options: &Options, array: &Array) -> Result<ExitCode> {
         Err(reason) => return usage(reason),
     };
     if let Some(job) = still_there(&queue, &options.out).filter(|_| !array.print) {
-        return usage(format!("job {job} of an earlier run is still in the queue; wait for it, or end it: scancel {job}"));
+        return usage(format!(
+            "job {job} of an earlier run is still in the queue; wait for it, or end it: scancel {job}"
+        ));
     }
     let seed = out.seed(options.seed)?;
     let roster = roster(options, &class);
@@ -184,7 +186,9 @@ fn follow(options: &Options, array: &Array, queue: &Queue, job: &Job) -> Result<
     bar.finish();
     if let Some(jobs) = &ending.left {
         match queue.cancel(jobs) {
-            Ok(()) => progress::note(&format!("Cancelled job {}. The same command goes on from here.", jobs.join(", "))),
+            Ok(()) => {
+                progress::note(&format!("Cancelled job {}. The same command goes on from here.", jobs.join(", ")))
+            }
             Err(why) => outbox::warn(&format!("heat-grader: job {} may still run: {why}\n", jobs.join(", "))),
         }
     }
@@ -197,10 +201,9 @@ fn shards(out: &Path, typed: Option<u32>, submissions: usize) -> Result<u32, Str
     let names = out.join(SHARDS).read_dir().into_iter().flatten().flatten();
     let mut counts = names.filter_map(|entry| entry.file_name().to_str()?.split_once("-of-")?.1.parse::<u32>().ok());
     match (counts.next(), typed) {
-        (Some(earlier), Some(typed)) if earlier != typed => Err(format!(
-            "{} was begun with {earlier} shards; say --shards {earlier}, or another --out",
-            out.display()
-        )),
+        (Some(earlier), Some(typed)) if earlier != typed => {
+            Err(format!("{} was begun with {earlier} shards; say --shards {earlier}, or another --out", out.display()))
+        }
         (Some(count), _) | (None, Some(count)) => Ok(count),
         (None, None) => Ok(submissions.div_ceil(A_TASK).clamp(1, TASKS) as u32),
     }
@@ -214,10 +217,12 @@ fn place(out: &Path, task: u32, count: u32) -> PathBuf {
 fn still_there(queue: &Queue, out: &Path) -> Option<String> {
     let jobs = std::fs::read_to_string(out.join(JOBS)).ok()?;
     let jobs: Vec<String> = jobs.lines().map(str::to_owned).collect();
-    jobs.iter().find(|job| {
-        let states = queue.states(std::slice::from_ref(job)).unwrap_or_default();
-        states.values().any(|state| is_alive(state))
-    }).cloned()
+    jobs.iter()
+        .find(|job| {
+            let states = queue.states(std::slice::from_ref(job)).unwrap_or_default();
+            states.values().any(|state| is_alive(state))
+        })
+        .cloned()
 }
 
 /// Everybody, with what they handed in.

@@ -12,8 +12,20 @@ use crate::report::escape;
 
 /// States in which a task is still to come, or under way. All others are ends.
 const ALIVE: [&str; 14] = [
-    "PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING",
-    "RESV_DEL_HOLD", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED",
+    "PENDING",
+    "RUNNING",
+    "SUSPENDED",
+    "COMPLETING",
+    "CONFIGURING",
+    "REQUEUED",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "RESIZING",
+    "RESV_DEL_HOLD",
+    "SIGNALING",
+    "SPECIAL_EXIT",
+    "STAGE_OUT",
+    "STOPPED",
 ];
 
 /// A task of a job array: the array's number and the task's.
@@ -104,7 +116,9 @@ mod tests {
 
     #[test]
     fn states_are_read_task_by_task() {
-        let states = parse("12_0|RUNNING\n12_10|NODE_FAIL\n13_0|CANCELLED by 0\nslurm_load_jobs\n12_[3-4]|PENDING\n14|RUNNING\n");
+        let states = parse(
+            "12_0|RUNNING\n12_10|NODE_FAIL\n13_0|CANCELLED by 0\nslurm_load_jobs\n12_[3-4]|PENDING\n14|RUNNING\n",
+        );
         let of = |job: &str, task| states.get(&(job.to_owned(), task)).map(String::as_str);
         assert_eq!((of("12", 0), of("12", 10), of("13", 0)), (Some("RUNNING"), Some("NODE_FAIL"), Some("CANCELLED")));
         assert_eq!(states.len(), 3);

@@ -27,7 +27,8 @@ pub struct Job {
 
 /// The script. Every path and word in it is quoted.
 pub fn render(job: &Job) -> String {
-    let mut text = String::from("#!/usr/bin/env bash\n# heat-grader: grades a class in shards, one a task of a job array.\n");
+    let mut text =
+        String::from("#!/usr/bin/env bash\n# heat-grader: grades a class in shards, one a task of a job array.\n");
     let mut options = vec![
         "--job-name=heat-grader".to_owned(),
         format!("--array={}", ranges(&job.tasks)),
@@ -133,7 +134,11 @@ mod tests {
             shards: 4,
             tasks: vec![0, 1, 3],
             gpu: true,
-            options: vec!["--partition=gpu".to_owned(), r#"--comment=the "end" of a\b"#.to_owned(), "--exclusive".to_owned()],
+            options: vec![
+                "--partition=gpu".to_owned(),
+                r#"--comment=the "end" of a\b"#.to_owned(),
+                "--exclusive".to_owned(),
+            ],
             words: vec!["--quick".to_owned(), "--engine=cpu".to_owned()],
         }
     }
@@ -198,7 +203,9 @@ mod tests {
         for typed in ["--partition=gpu", "--time=01:00:00", "--exclusive", "-pgpu", "--comment=a b"] {
             assert_eq!(option(typed), Ok(typed.to_owned()));
         }
-        for typed in ["partition=gpu", "--", "", "--a b", "--comment=a\n#SBATCH --x", "--array=0-9", "--wrap=ls", "-o=x"] {
+        for typed in
+            ["partition=gpu", "--", "", "--a b", "--comment=a\n#SBATCH --x", "--array=0-9", "--wrap=ls", "-o=x"]
+        {
             assert!(option(typed).is_err(), "{typed}");
         }
     }

@@ -38,13 +38,15 @@ impl Fake {
         for folder in ["bin", "plan", "out"] {
             fs::create_dir(at.join(folder)).unwrap();
         }
-        for (name, text) in [("job", "11"), ("states", ""), ("sbatch.log", ""), ("squeue.log", ""), ("scancel.log", "")] {
+        for (name, text) in [("job", "11"), ("states", ""), ("sbatch.log", ""), ("squeue.log", ""), ("scancel.log", "")]
+        {
             fs::write(at.join(name), text).unwrap();
         }
         for (task, fates) in plan.iter().enumerate() {
             fs::write(at.join("plan").join(task.to_string()), fates.replace(' ', "\n") + "\n").unwrap();
         }
-        for (name, text) in [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", "echo \"$@\" >>\"$at/scancel.log\"\n")] {
+        for (name, text) in [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", "echo \"$@\" >>\"$at/scancel.log\"\n")]
+        {
             let path = at.join("bin").join(name);
             fs::write(&path, format!("#!/bin/sh\nat='{}'\n{text}", at.display())).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -105,7 +107,9 @@ fn what_does_not_come_back_is_submitted_again_together_and_given_up_in_the_end()
     let again = |task: u32| events.iter().filter(|event| matches!(event, Event::Again(of, _) if *of == task)).count();
     assert_eq!([0, 1, 2, 3].map(again), [0, 1, 2, 2]);
     let said = format!("{events:?}");
-    for why in ["_2 ended with exit code 130", "_2 left the queue", "_1 ended as NODE_FAIL", "_3 ended as OUT_OF_MEMORY"] {
+    for why in
+        ["_2 ended with exit code 130", "_2 left the queue", "_1 ended as NODE_FAIL", "_3 ended as OUT_OF_MEMORY"]
+    {
         assert!(said.contains(why), "{why} not in {said}");
     }
 }

@@ -80,7 +80,8 @@ fn class(root: &Path) {
         fs::write(root.join("the class").join(learner).join("heat.cu"), text).expect("heat.cu");
     };
     for number in 0..TINY {
-        let text = format!("__global__ void other(float* out) {{ out[0] = {number}.0f; }}\nint main() {{ return 0; }}\n");
+        let text =
+            format!("__global__ void other(float* out) {{ out[0] = {number}.0f; }}\nint main() {{ return 0; }}\n");
         hand_in(&format!("learner_{number}"), &text);
     }
     hand_in(REAL, &super::plain());
@@ -89,7 +90,17 @@ fn class(root: &Path) {
 fn batch(root: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("heat-grader"));
     command.current_dir(root).env("SLURM_CONF", root.join("slurm/slurm.conf"));
-    command.args(["batch", "the class", "--out", "out 100%", "--slurm", "--slurm-poll=1", "--gpu", "--quick", "--offline"]);
+    command.args([
+        "batch",
+        "the class",
+        "--out",
+        "out 100%",
+        "--slurm",
+        "--slurm-poll=1",
+        "--gpu",
+        "--quick",
+        "--offline",
+    ]);
     command.args(["--engine=cpu", "--seed=1", &format!("--shards={SHARDS}"), "--slurm-option=--comment=end of term"]);
     command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -132,8 +143,7 @@ fn slurm_a_node_is_killed_and_every_submission_is_reported_once() {
     assert!(text.contains("ended as NODE_FAIL; submitted again"), "{text}");
     assert!(text.contains(&format!("{} submissions: 1 passed, {TINY} failed", TINY + 1)), "{text}");
 
-    let everybody: Vec<String> =
-        (0..TINY).map(|number| format!("learner_{number}")).chain([REAL.to_owned()]).collect();
+    let everybody: Vec<String> = (0..TINY).map(|number| format!("learner_{number}")).chain([REAL.to_owned()]).collect();
     let summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).expect("a summary")).expect("JSON");
     assert_eq!(summary["complete"], true);
     for learner in &everybody {
