@@ -47,8 +47,10 @@ pub struct Source {
 pub struct Known {
     /// The class as whoever shared it out saw it: everybody in it is told of, and older work is not taken.
     pub class: Option<Roster>,
-    /// Why whose report will not come.
+    /// Why whose report will not come, where none is there.
     pub lost: BTreeMap<String, String>,
+    /// Why whose report may be an earlier one, where one is there.
+    pub doubts: BTreeMap<String, String>,
 }
 
 /// Merges what the command line names.
@@ -154,7 +156,9 @@ pub fn merge(sources: &[Source], known: &Known, out: &Out) -> Result<(Summary, V
     let mut entries = Vec::new();
     for (listed, choice) in roster.class.iter().zip(choices) {
         let Listed { learner, path, .. } = listed.clone();
-        let note = (!choice.notes.is_empty()).then(|| choice.notes.join("; "));
+        let doubt = known.doubts.get(&learner).filter(|_| choice.kept.is_some());
+        let notes: Vec<&str> = choice.notes.iter().chain(doubt).map(String::as_str).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let report = match (choice.kept, known.lost.get(&learner)) {
             (Some(kept), _) => {
                 out.copy(&learner, &kept)?;
@@ -246,6 +250,7 @@ fn choose(learner: &str, wanted: Option<&str>, sources: &[Source]) -> Choice {
             notes.push(format!("{other} has a different report{about} ({came_to}); the one in {folder} counts"));
         }
     }
+    notes.extend(own.note.clone());
     Choice { kept: Some(chosen), own: Some(own.clone()), notes }
 }
 

@@ -46,7 +46,7 @@ impl Shards {
         }
         let own = |learner: &str| {
             let (_, content, _) = reports.iter().find(|(own, ..)| *own == learner)?;
-            Some(Own { content: (*content).to_owned(), bytes: Some((*content).to_owned()), kernel: None })
+            Some(Own { content: (*content).to_owned(), bytes: Some((*content).to_owned()), kernel: None, note: None })
         };
         let listed =
             |learner: &str| Listed { learner: learner.into(), path: format!("class/{learner}"), own: own(learner) };
@@ -202,7 +202,7 @@ fn of_a_class_that_is_known_nothing_older_is_taken_and_what_is_lost_has_its_reas
     shards.shard("a", 7, &[("ann", "1", pass.clone()), ("bob", "2", pass.clone()), ("cy", "3", pass)]);
     let (sources, _) = look(&[shards.path("a")]).unwrap();
     let listed = |learner: &str, content: &str| {
-        let own = Own { content: content.into(), bytes: Some("digest".into()), kernel: None };
+        let own = Own { content: content.into(), bytes: Some("digest".into()), kernel: None, note: None };
         Listed { learner: learner.into(), path: format!("class/{learner}.cu"), own: Some(own) }
     };
     // Bob has handed in anew, cy has left, dot's node was lost.
@@ -210,7 +210,10 @@ fn of_a_class_that_is_known_nothing_older_is_taken_and_what_is_lost_has_its_reas
     let why = "its shard did not come back: /tmp/secret/x".to_owned();
     let lost = BTreeMap::from([("dot".to_owned(), why)]);
     let out = Out::open(&shards.path("out")).unwrap().unwrap();
-    let (summary, _) = merge(&sources, &Known { class: Some(class), lost }, &out).unwrap();
+    let doubts =
+        BTreeMap::from([("ann", "perhaps"), ("dot", "perhaps")].map(|(one, why)| (one.to_owned(), why.to_owned())));
+    let (summary, _) = merge(&sources, &Known { class: Some(class), lost, doubts }, &out).unwrap();
+    assert_eq!([0, 2].map(|at| summary.submissions[at].note.as_deref()), [Some("perhaps"), None]);
     assert_eq!(verdicts(&summary), [("ann", PASS), ("bob", None), ("dot", Some(Verdict::Ungraded))]);
     assert!(summary.submissions[1].note.as_ref().is_some_and(|note| note.contains("earlier version")));
     let reason = summary.submissions[2].reason.clone().unwrap();
@@ -218,4 +221,18 @@ fn of_a_class_that_is_known_nothing_older_is_taken_and_what_is_lost_has_its_reas
     let written: Report = serde_json::from_slice(&fs::read(shards.path("out/reports/dot.json")).unwrap()).unwrap();
     let submission = written.submission.unwrap();
     assert_eq!((submission.name.as_str(), submission.sha256.as_deref()), ("dot.cu", Some("digest")));
+}
+
+#[test]
+fn a_shards_note_on_a_report_comes_along() {
+    let shards = Shards::new();
+    shards.shard("a", 7, &[("ann", "1", report(Verdict::Pass, 1.0)), ("bob", "2", report(Verdict::Pass, 1.0))]);
+    let mut summary = shards.merge(&["a"]);
+    summary.submissions[1].note = Some("graded again to no end".to_owned());
+    let mut roster = Roster::read(&shards.path("a")).unwrap().unwrap();
+    assert!(roster.note(&summary) && !roster.note(&summary));
+    fs::write(shards.path("a/class.json"), roster.render().unwrap()).unwrap();
+    let merged = shards.merge(&["a"]);
+    assert_eq!(merged.submissions[1].note.as_deref(), Some("graded again to no end"));
+    assert_eq!(merged.submissions[0].note, None);
 }

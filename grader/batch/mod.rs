@@ -118,7 +118,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let batch = Arc::new(batch(class, out, means, options));
     let listed = batch.items.iter().map(Listed::own).chain(others).collect();
     let shard = options.shard.map(|shard| shard.to_string());
-    batch.out.write(CLASS, Roster { shard, ..Roster::of(&facts, listed) }.render()?.as_bytes())?;
+    let mut roster = Roster { shard, ..Roster::of(&facts, listed) };
+    batch.out.write(CLASS, roster.render()?.as_bytes())?;
     let plan = batch.plan();
     announce(&batch, &plan, options);
     heed_interrupts(&batch, &facts);
@@ -137,6 +138,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     // From here on there is nothing to add.
     interrupt::set_last_words(None);
     let (summary, products) = finished?;
+    if roster.note(&summary) {
+        batch.out.write(CLASS, roster.render()?.as_bytes())?;
+    }
     let course = Course {
         out: options.out.display().to_string(),
         graded: batch.graded(),

@@ -15,6 +15,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub const REPORTS: &str = "reports";
 const LEDGER: &str = "ledger";
 const EARLIER: &str = "earlier";
 const LOCK: &str = ".lock";
+/// Times that a held lock is tried again, 10 ms apart.
+const LOCK_TRIES: u32 = 30;
 
 /// What is the same for everything in the folder.
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,7 +100,16 @@ impl Out {
         }
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
         let lock = lock.with_context(|| format!("{shown} cannot be written to"))?;
-        match lock.try_lock() {
+        let mut locked = lock.try_lock();
+        for _ in 0..LOCK_TRIES {
+            // A process that another thread is just starting holds a copy of every open file for a moment.
+            if !matches!(locked, Err(fs::TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+            locked = lock.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Ok(Err(format!("another batch is writing to {shown}"))),
             Err(fs::TryLockError::Error(error)) => {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::duplicates::Prints;
 use super::find::Handed;
 use super::names;
-use super::summary::Facts;
+use super::summary::{Facts, Summary};
 use super::work::Item;
 use crate::judge::plan::Scope;
 
@@ -53,6 +53,9 @@ pub struct Own {
     pub content: String,
     pub bytes: Option<String>,
     pub kernel: Option<String>,
+    /// What there is to know about its report: that grading again came to nothing, say.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 impl Listed {
@@ -62,7 +65,10 @@ impl Listed {
 
     pub fn own(item: &Item) -> Self {
         let Prints { bytes, kernel } = item.prints.clone();
-        Self { own: Some(Own { content: item.content.whole.clone(), bytes, kernel }), ..Self::other(&item.handed) }
+        Self {
+            own: Some(Own { content: item.content.whole.clone(), bytes, kernel, note: None }),
+            ..Self::other(&item.handed)
+        }
     }
 
     pub fn prints(&self) -> Prints {
@@ -85,6 +91,18 @@ impl Roster {
             ignored: facts.ignored.clone(),
             class,
         }
+    }
+
+    /// Takes over what the summary has to say about its rows; whether that is anything new.
+    pub fn note(&mut self, summary: &Summary) -> bool {
+        let before = self.clone();
+        for row in &summary.submissions {
+            let listed = self.class.iter_mut().find(|listed| listed.learner == row.learner);
+            if let Some(own) = listed.and_then(|listed| listed.own.as_mut()) {
+                own.note.clone_from(&row.note);
+            }
+        }
+        *self != before
     }
 
     pub fn facts(&self) -> Facts {

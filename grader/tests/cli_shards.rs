@@ -170,6 +170,16 @@ fn what_never_comes_back_is_ungraded_with_the_reason_and_without_slurm_nothing_i
     assert_eq!(summary["counts"]["ungraded"], 7);
     let reason = summary["submissions"][0]["reason"].as_str().expect("a reason");
     assert!(reason.contains("did not come back in 1 attempts: task 7_") && reason.contains("TIMEOUT"), "{reason}");
+    // Its folder has reports of an earlier run by then: they count, and are said to be that.
+    let seed = "for k in 0 1 2; do bash \"$at/by_hand\" \"$k\"; done; echo 7";
+    let binary = assert_cmd::cargo::cargo_bin("heat-grader");
+    let grade = format!("'{}' batch 'the class' --shard=$1/3 --out=out/shards/$1-of-3 --quiet >&2\n", binary.display());
+    fs::write(root.join("by_hand"), grade).expect("a script");
+    fake(root, "sbatch", seed);
+    fs::remove_file(root.join("out/slurm/jobs")).expect("the jobs of before");
+    let (code, text) = run(root, &[&BATCH[..], &array].concat());
+    assert!(code == Some(3) && text.contains("may be an earlier report"), "{code:?} {text}");
+    assert_eq!(graded(root, "out"), LEARNERS);
     fake(root, "sbatch", "echo 'sbatch: error: Invalid partition' >&2; exit 1");
     let (code, text) = run(root, &[&BATCH[..], &["--slurm", "--out=none"]].concat());
     assert!(code == Some(3) && text.contains("sbatch: error: Invalid partition"), "{text}");

@@ -110,16 +110,20 @@ pub fn run(options: &Options, array: &Array) -> Result<ExitCode> {
     }
     let ending = follow(options, array, &queue, &job)?;
     let sources = sources(&options.out, &tasks, count)?;
-    let mut lost = BTreeMap::new();
+    let (mut lost, mut doubts) = (BTreeMap::new(), BTreeMap::new());
     for handed in class.submissions.iter().filter(|_| ending.left.is_none()) {
         let task = Shard::of(&handed.learner, count);
         let why = match ending.lost.get(&task) {
             Some(why) => format!("its shard {task} did not come back in {} attempts: {why}", array.attempts),
             None => format!("its shard {task} came back without a report on it"),
         };
+        if ending.lost.contains_key(&task) {
+            doubts.insert(handed.learner.clone(), format!("this may be an earlier report: {why}"));
+        }
         lost.insert(handed.learner.clone(), format!("{why} (logs lie in {SLURM}/ of the results)"));
     }
-    let (summary, products) = merge::merge(&sources, &Known { class: Some(roster), lost }, &out)?;
+    let known = Known { class: Some(roster), lost, doubts };
+    let (summary, products) = merge::merge(&sources, &known, &out)?;
     let course = Course {
         out: options.out.display().to_string(),
         graded: 0,
@@ -129,7 +133,11 @@ pub fn run(options: &Options, array: &Array) -> Result<ExitCode> {
         merged: Some(sources.len()),
     };
     outbox::print(&text::render(&summary, &course));
-    Ok(if ending.left.is_some() { ExitCode::Interrupted } else { merge::exit_code(&summary) })
+    Ok(match merge::exit_code(&summary) {
+        _ if ending.left.is_some() => ExitCode::Interrupted,
+        _ if !ending.lost.is_empty() => ExitCode::Ungraded,
+        code => code,
+    })
 }
 
 /// Submits and watches the array. An interrupt cancels it.
@@ -236,7 +244,7 @@ fn roster(options: &Options, class: &Class) -> Roster {
     let listed = |handed: &find::Handed| {
         let content = Content::of(&handed.read());
         let bytes = content.is_read.then_some(content.program);
-        Listed { own: Some(Own { content: content.whole, bytes, kernel: None }), ..Listed::other(handed) }
+        Listed { own: Some(Own { content: content.whole, bytes, kernel: None, note: None }), ..Listed::other(handed) }
     };
     Roster { merged: true, ..Roster::of(&facts, class.submissions.iter().map(listed).collect()) }
 }
