@@ -29,7 +29,7 @@ use crate::selftest;
 
 mod batch;
 
-use batch::Batch;
+use batch::{Batch, Merge};
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
@@ -48,6 +48,8 @@ enum Command {
     Grade(Grade),
     /// Grade a class: a report for each submission, and a summary.
     Batch(Batch),
+    /// Put folders of results together: those of a class's shards.
+    Merge(Merge),
     /// Grade the bundled fixtures and say whether this machine grades right.
     Selftest(Selftest),
     /// Say which tools this machine has, and what is missing for which command.
@@ -230,7 +232,7 @@ impl Command {
             Self::Grade(grade) => grade.common.walls,
             Self::Batch(batch) => batch.common.walls,
             Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
-            Self::Selftest(_) | Self::Doctor { .. } | Self::Schema { .. } | Self::Gradescope(_) => {
+            Self::Merge(_) | Self::Selftest(_) | Self::Doctor { .. } | Self::Schema { .. } | Self::Gradescope(_) => {
                 Walls { outer_sandbox: false, no_sandbox: false }
             }
         }
@@ -286,7 +288,11 @@ fn run(command: Command) -> ExitCode {
             let delivery = Delivery { target, format: grade.format.into(), quiet };
             graded(&Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) }, &workshop, &delivery)
         }
-        Command::Batch(typed) => plain(|| crate::batch::run(&typed.options())),
+        Command::Batch(typed) => plain(|| match typed.array() {
+            Some(array) => crate::batch::slurm::run(&typed.options(), &array),
+            None => crate::batch::run(&typed.options()),
+        }),
+        Command::Merge(typed) => plain(|| crate::batch::merge::run(&typed.options())),
         Command::Selftest(args) => plain(|| {
             selftest::run(&selftest::Options {
                 fixtures: args.fixtures,

@@ -30,11 +30,15 @@ pub mod duplicates;
 pub mod find;
 pub mod key;
 pub mod lanes;
+pub mod merge;
 pub mod names;
 pub mod out;
 pub mod products;
+pub mod roster;
+pub mod shard;
 pub mod sheet;
 pub mod shift;
+pub mod slurm;
 pub mod summary;
 pub mod text;
 pub mod tree;
@@ -47,6 +51,8 @@ mod work_tests;
 
 use find::Class;
 use out::Out;
+use roster::{CLASS, Listed, Roster};
+use shard::Shard;
 use summary::Facts;
 use text::Course;
 use work::{Batch, Means, Plan};
@@ -73,19 +79,20 @@ pub struct Options {
     /// Whether what is ungraded is.
     pub retry_ungraded: bool,
     pub quiet: bool,
+    /// The part of the class to grade; all of it when `None`.
+    pub shard: Option<Shard>,
 }
 
 /// Grades a class.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let usage = |reason: String| {
-        outbox::warn(&format!("heat-grader: {}\n", crate::report::escape::line(&reason)));
-        Ok(ExitCode::Usage)
-    };
     let began = Instant::now();
-    let class = match find::find(&options.folder, &options.out)? {
+    let mut class = match find::find(&options.folder, &options.out)? {
         Ok(class) => class,
         Err(reason) => return usage(reason),
     };
+    if let Some(reason) = misplaced(options) {
+        return usage(reason);
+    }
     if let Some(reason) = confine::refusal() {
         anyhow::bail!("{reason}");
     }
@@ -107,7 +114,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         strict: options.order.strict,
         ignored: class.ignored.clone(),
     };
+    let others = options.shard.map_or_else(Vec::new, |shard| take(&mut class, shard));
     let batch = Arc::new(batch(class, out, means, options));
+    let listed = batch.items.iter().map(Listed::own).chain(others).collect();
+    let shard = options.shard.map(|shard| shard.to_string());
+    let mut roster = Roster { shard, ..Roster::of(&facts, listed) };
+    batch.out.write(CLASS, roster.render()?.as_bytes())?;
     let plan = batch.plan();
     announce(&batch, &plan, options);
     heed_interrupts(&batch, &facts);
@@ -126,15 +138,53 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     // From here on there is nothing to add.
     interrupt::set_last_words(None);
     let (summary, products) = finished?;
+    if roster.note(&summary) {
+        batch.out.write(CLASS, roster.render()?.as_bytes())?;
+    }
     let course = Course {
         out: options.out.display().to_string(),
         graded: batch.graded(),
         left: batch.left(),
         took: began.elapsed().as_secs_f64(),
         products,
+        merged: None,
     };
     outbox::print(&text::render(&summary, &course));
     Ok(batch.exit_code(&summary))
+}
+
+/// Says what is wrong with what was typed.
+fn usage(reason: String) -> Result<ExitCode> {
+    outbox::warn(&format!("heat-grader: {}\n", crate::report::escape::line(&reason)));
+    Ok(ExitCode::Usage)
+}
+
+/// Why the folder of results cannot be this batch's.
+fn misplaced(options: &Options) -> Option<String> {
+    let out = options.out.display();
+    let kept = Roster::read(&options.out).ok().flatten();
+    let wanted = options.shard.map(|shard| shard.to_string());
+    let shown = |shard: &Option<String>| match shard {
+        Some(shard) => format!("shard {shard}"),
+        None => "a whole class".to_owned(),
+    };
+    if let Some(kept) = kept.as_ref().filter(|kept| kept.merged || kept.shard != wanted) {
+        let holds =
+            if kept.merged { "merged results".to_owned() } else { format!("the results of {}", shown(&kept.shard)) };
+        return Some(format!("{out} holds {}; give another --out", crate::report::escape::line(&holds)));
+    }
+    let seeded = options.seed.is_some() || out::kept_seed(&options.out).ok().flatten().is_some();
+    let unseeded = options.shard.is_some() && !seeded;
+    unseeded
+        .then(|| "--shard needs --seed N, the same for all shards, so that their reports belong together".to_owned())
+}
+
+/// Leaves a shard's submissions in the class; the others are returned.
+fn take(class: &mut Class, shard: Shard) -> Vec<Listed> {
+    let (own, others): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut class.submissions).into_iter().partition(|handed| shard.takes(&handed.learner));
+    class.submissions = own;
+    others.iter().map(Listed::other).collect()
 }
 
 fn batch(class: Class, out: Out, means: Means, options: &Options) -> Batch {

@@ -61,6 +61,12 @@ pub fn safe(name: &str) -> String {
     }
 }
 
+/// Whether this can be one of [`safe`]'s and [`unique`]'s names: it is about to become a file's.
+pub fn names_a_file(learner: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !learner.is_empty() && !learner.starts_with(['.', '-']) && learner.len() < 2 * MOST && learner.chars().all(plain)
+}
+
 /// Makes names differ, by case too: those that do not get a piece of the digest of where each was found, so that a learner
 /// keeps the name as long as the others do.
 pub fn unique(names: &[(String, String)]) -> Vec<String> {
@@ -114,6 +120,12 @@ mod tests {
         assert_eq!(safe("Zoë 温度"), "Zoë_温度");
         assert_eq!(safe("Ann Smith_12345_assignsubmission_file_"), "Ann_Smith_12345");
         assert!(safe(&"ä".repeat(500)).len() <= MOST);
+        for name in ["Zoë 温度", "nul.txt", "..", "-rf", "../../etc/passwd", "Ann Smith"] {
+            assert!(names_a_file(&safe(name)), "{name}");
+        }
+        for name in ["..", "a/b", "", ".a", "-rf", "a\n", "a\0"] {
+            assert!(!names_a_file(name), "{name:?}");
+        }
     }
 
     #[test]

@@ -5,14 +5,17 @@
 //! DIR/reports/LEARNER.json   one report a submission
 //! DIR/ledger/LEARNER.json    what that report is about, and its digest
 //! DIR/earlier/LEARNER.json   a verdict that a later submission's `ungraded` has replaced
+//! DIR/class.json             who is in the class, and which of them are graded here
 //! DIR/summary.json, ...      the products
 //! ```
 //!
 //! A report is believed when its digest is the ledger's: half of one, or one that somebody has edited, is not. The ledger
 //! is written first, so that there is no moment at which a whole new report lies there and is not believed.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -28,6 +31,8 @@ pub const REPORTS: &str = "reports";
 const LEDGER: &str = "ledger";
 const EARLIER: &str = "earlier";
 const LOCK: &str = ".lock";
+/// Times that a held lock is tried again, 10 ms apart.
+const LOCK_TRIES: u32 = 30;
 
 /// What is the same for everything in the folder.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,6 +59,26 @@ pub struct Entry {
 pub struct Kept {
     pub entry: Entry,
     pub report: Report,
+    /// The bytes of its file.
+    pub text: Vec<u8>,
+}
+
+/// What lies in a folder of results about a learner.
+#[derive(Debug)]
+pub enum Found {
+    Whole(Box<Kept>),
+    /// A report that is not as it was written: torn, edited, or without the ledger's word for it.
+    Damaged,
+    Nothing,
+}
+
+impl Found {
+    pub fn whole(self) -> Option<Kept> {
+        match self {
+            Self::Whole(kept) => Some(*kept),
+            Self::Damaged | Self::Nothing => None,
+        }
+    }
 }
 
 /// The folder, held by this process alone.
@@ -75,7 +100,16 @@ impl Out {
         }
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
         let lock = lock.with_context(|| format!("{shown} cannot be written to"))?;
-        match lock.try_lock() {
+        let mut locked = lock.try_lock();
+        for _ in 0..LOCK_TRIES {
+            // A process that another thread is just starting holds a copy of every open file for a moment.
+            if !matches!(locked, Err(fs::TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+            locked = lock.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Ok(Err(format!("another batch is writing to {shown}"))),
             Err(fs::TryLockError::Error(error)) => {
@@ -101,35 +135,62 @@ impl Out {
 
     /// The batch's seed: the one that is typed, else the one kept, else a random one; kept from now on.
     pub fn seed(&self, typed: Option<u64>) -> Result<u64> {
-        let file = self.folder.join(BATCH);
-        let kept = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            text => {
-                let batch =
-                    text.map_err(anyhow::Error::from).and_then(|text| Ok(serde_json::from_str::<Batch>(&text)?));
-                let batch = batch.ok().filter(|batch| batch.schema == 1 && batch.seed <= MAX_SEED);
-                if batch.is_none() && typed.is_none() {
-                    anyhow::bail!("{} cannot be read; give --seed, or another --out", file.display());
-                }
-                batch.map(|batch| batch.seed)
-            }
+        let kept = match kept_seed(&self.folder) {
+            Ok(kept) => kept,
+            Err(_) if typed.is_some() => None,
+            Err(error) => anyhow::bail!("{error:#}; give --seed, or another --out"),
         };
         let seed = typed.or(kept).map_or_else(seed::random, Ok)?;
         if kept != Some(seed) {
-            let text = serde_json::to_string_pretty(&Batch { schema: 1, seed })? + "\n";
-            self.write(BATCH, text.as_bytes())?;
+            prepare(&self.folder, seed)?;
         }
         Ok(seed)
     }
 
     /// The learner's report and what it is about, if it is whole and as it was written.
     pub fn kept(&self, learner: &str) -> Option<Kept> {
-        let entry: Entry = serde_json::from_slice(&fs::read(self.folder.join(file(LEDGER, learner))).ok()?).ok()?;
-        let text = fs::read(self.folder.join(file(REPORTS, learner))).ok()?;
-        if digest(&text) != entry.report {
-            return None;
+        found(&self.folder, learner).whole()
+    }
+
+    /// Puts another folder's report in its place, byte for byte; a verdict that it is not about is put aside.
+    pub fn copy(&self, learner: &str, kept: &Kept) -> Result<()> {
+        match self.kept(learner) {
+            Some(here) if here.entry == kept.entry => return Ok(()),
+            Some(here) if here.entry.content != kept.entry.content || kept.report.verdict == Verdict::Ungraded => {
+                self.set_aside(learner, &here)?;
+            }
+            _ => {}
         }
-        Some(Kept { entry, report: serde_json::from_slice(&text).ok()? })
+        self.place(learner, &kept.entry, &kept.text)
+    }
+
+    /// Keeps a verdict that is about to be replaced.
+    fn set_aside(&self, learner: &str, kept: &Kept) -> Result<()> {
+        if kept.report.verdict == Verdict::Ungraded {
+            return Ok(());
+        }
+        fs::create_dir_all(self.folder.join(EARLIER))?;
+        self.write(&file(EARLIER, learner), &kept.text)
+    }
+
+    fn place(&self, learner: &str, entry: &Entry, text: &[u8]) -> Result<()> {
+        self.write(&file(LEDGER, learner), (serde_json::to_string_pretty(entry)? + "\n").as_bytes())?;
+        self.write(&file(REPORTS, learner), text)
+    }
+
+    /// Takes away reports that are none of these learners'; verdicts are put aside.
+    pub fn retain(&self, learners: &BTreeSet<String>) -> Result<()> {
+        for part in [REPORTS, LEDGER] {
+            for entry in fs::read_dir(self.folder.join(part))? {
+                let path = entry?.path();
+                let learner = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+                if path.extension().is_some_and(|end| end == "json") && !learners.contains(&learner) {
+                    self.kept(&learner).map_or(Ok(()), |kept| self.set_aside(&learner, &kept))?;
+                    fs::remove_file(&path).with_context(|| path.display().to_string())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Puts a report in its place. One that decides nothing never destroys a verdict: about the same content it is not
@@ -141,13 +202,11 @@ impl Out {
             if kept.entry.content == content {
                 return Ok(false);
             }
-            fs::create_dir_all(self.folder.join(EARLIER))?;
-            self.write(&file(EARLIER, learner), json::render(&kept.report)?.as_bytes())?;
+            self.set_aside(learner, &kept)?;
         }
         let text = json::render(report)?;
         let entry = Entry { key: key.to_owned(), content: content.to_owned(), report: digest(text.as_bytes()) };
-        self.write(&file(LEDGER, learner), (serde_json::to_string_pretty(&entry)? + "\n").as_bytes())?;
-        self.write(&file(REPORTS, learner), text.as_bytes())?;
+        self.place(learner, &entry, text.as_bytes())?;
         Ok(true)
     }
 
@@ -165,6 +224,41 @@ impl Out {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+/// What lies in a folder of results about a learner. Takes no lock: a report is replaced as a whole.
+pub fn found(folder: &Path, learner: &str) -> Found {
+    let Ok(text) = fs::read(folder.join(file(REPORTS, learner))) else { return Found::Nothing };
+    let entry = fs::read(folder.join(file(LEDGER, learner))).ok();
+    let entry = entry.and_then(|entry| serde_json::from_slice::<Entry>(&entry).ok());
+    let entry = entry.filter(|entry| digest(&text) == entry.report);
+    match (entry, serde_json::from_slice(&text)) {
+        (Some(entry), Ok(report)) => Found::Whole(Box::new(Kept { entry, report, text })),
+        _ => Found::Damaged,
+    }
+}
+
+/// The seed that a folder of results keeps, if it keeps one yet. Takes no lock.
+pub fn kept_seed(folder: &Path) -> Result<Option<u64>> {
+    let file = folder.join(BATCH);
+    match fs::read_to_string(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        text => {
+            let batch = text.ok().and_then(|text| serde_json::from_str::<Batch>(&text).ok());
+            match batch.filter(|batch| batch.schema == 1 && batch.seed <= MAX_SEED) {
+                Some(batch) => Ok(Some(batch.seed)),
+                None => anyhow::bail!("{} cannot be read", file.display()),
+            }
+        }
+    }
+}
+
+/// Makes a folder of results that a batch will draw its seeds from `seed` in. Takes no lock.
+pub fn prepare(folder: &Path, seed: u64) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let path = folder.join(BATCH);
+    let text = serde_json::to_string_pretty(&Batch { schema: 1, seed })? + "\n";
+    outbox::replace(&path, text.as_bytes()).with_context(|| path.display().to_string())
 }
 
 fn file(part: &str, learner: &str) -> String {

@@ -106,6 +106,7 @@ fn the_end_of_a_batch_tells_counts_faults_reasons_groups_and_places() {
         left: 1,
         took: 125.0,
         products: vec!["summary.json".to_owned(), "summary.csv".to_owned()],
+        merged: None,
     };
     let text = text::render(&of(&entries, &facts()), &course);
     for wanted in [

@@ -28,6 +28,8 @@ pub struct Course {
     pub took: f64,
     /// What was written there.
     pub products: Vec<String>,
+    /// From how many folders reports were put together, when nothing was graded.
+    pub merged: Option<usize>,
 }
 
 /// The end of a batch on the terminal.
@@ -42,7 +44,11 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     }
     let kept = counts.submissions - counts.not_graded - course.graded.min(counts.submissions - counts.not_graded);
     let earlier = if kept > 0 { format!(", {kept} known from before") } else { String::new() };
-    writeln!(text, "\n{} graded in {}{earlier}", course.graded, duration(course.took)).ok();
+    match course.merged {
+        Some(1) => writeln!(text, "\nreports of one folder").ok(),
+        Some(folders) => writeln!(text, "\nreports of {folders} folders").ok(),
+        None => writeln!(text, "\n{} graded in {}{earlier}", course.graded, duration(course.took)).ok(),
+    };
     if summary.submissions.iter().any(|row| row.scope == Some(Scope::Quick)) {
         text.push_str("quick: the thousand timesteps ran on a smaller grid than the lesson's\n");
     }
@@ -60,6 +66,10 @@ pub fn render(summary: &Summary, course: &Course) -> String {
         text.push_str(&table(
             rows.map(|row| [row.learner.clone(), shown(row.reason.as_deref().unwrap_or("no reason given"))]),
         ));
+    }
+    if course.merged.is_some() && counts.not_graded > 0 {
+        let missing: Vec<String> = of(|row| row.verdict.is_none()).map(|row| row.learner.clone()).collect();
+        writeln!(text, "\nNot graded yet: {}", some_of(&missing)).ok();
     }
     if summary.submissions.iter().any(|row| row.note.is_some()) {
         text.push_str("\nTo know about:\n");

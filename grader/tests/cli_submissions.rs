@@ -8,6 +8,10 @@ use serde_json::Value;
 
 #[path = "cli_batch.rs"]
 mod batch;
+#[path = "slurm/mod.rs"]
+mod cluster;
+#[path = "cli_shards.rs"]
+mod shards;
 
 fn fixture(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
