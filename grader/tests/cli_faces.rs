@@ -1,6 +1,8 @@
 //! The command line: exit codes, and what lands on stdout, stderr and in report files.
 
+#[path = "cli_autograder.rs"]
 mod cli_autograder;
+#[path = "cli_reports.rs"]
 mod cli_reports;
 
 use assert_cmd::Command;

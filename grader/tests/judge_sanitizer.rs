@@ -1,8 +1,6 @@
 //! What compute-sanitizer's findings do to the checks, and how they are reported.
 
-#![allow(dead_code, reason = "the fakes serve several test binaries")]
-
-mod fake;
+use crate::fake;
 
 use fake::{FakeEngine, check, judged};
 use heat_grader::execute::sanitized::{Finding, FindingKind, Sanitized, SanitizerTool};

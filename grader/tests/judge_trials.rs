@@ -1,8 +1,6 @@
 //! Fake observations in, statuses out: the judge and the streams that feed it, with no compiler and no worker.
 
-#![allow(dead_code, reason = "the fakes serve several test binaries")]
-
-mod fake;
+use crate::fake;
 
 use std::sync::atomic::Ordering;
 
