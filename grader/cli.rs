@@ -34,7 +34,9 @@ use batch::{Batch, Merge};
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
 #[command(name = "heat-grader", version, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 passed, 1 the submission failed, 2 usage error, 3 could not grade.")]
+#[command(
+    after_help = "Exit codes: 0 passed, 1 the submission failed, 2 usage error, 3 could not grade, 130 interrupted. Of batch and merge: 0 every submission passed or failed, 3 some are ungraded."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

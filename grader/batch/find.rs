@@ -71,6 +71,9 @@ pub fn find(folder: &Path, out: &Path) -> Result<Result<Class, String>> {
         }
         Err(error) => return Ok(Err(format!("{shown} cannot be looked at: {error}"))),
     };
+    if out.canonicalize().is_ok_and(|out| Some(out) == folder.canonicalize().ok()) {
+        return Ok(Err(format!("{shown} holds the submissions; --out has to be another folder")));
+    }
     let mut finder = Finder::default();
     if metadata.is_dir() {
         let name = folder.canonicalize().unwrap_or_default();

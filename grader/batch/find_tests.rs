@@ -250,6 +250,16 @@ fn results_are_nobodys_submission() {
     let class = found(root.path());
     assert_eq!(learners(&class), ["ann", "bob"]);
     assert_eq!(class.ignored, ["old (results of a batch)", "out (results of a batch)"]);
+    // Who graded at home and handed in everything has handed something in.
+    fs::write(root.path().join("old/heat.cu"), "c").unwrap();
+    assert_eq!(learners(&found(root.path())), ["ann", "bob", "old"]);
+}
+
+#[test]
+fn results_do_not_go_among_the_submissions() {
+    let root = folder(&[("ann/heat.cu", "a")]);
+    let reason = find(root.path(), root.path()).unwrap().unwrap_err();
+    assert!(reason.contains("--out has to be another folder"), "{reason}");
 }
 
 #[test]

@@ -69,6 +69,12 @@ fn class(material: &Material) -> html::Class {
         made_at: format!("{} UTC{missing}", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M")),
         entries: graded(material).map(page_entry).collect(),
         groups: summary.groups.iter().map(|group| group.learners.clone()).collect(),
+        remarks: material
+            .entries
+            .iter()
+            .filter_map(|entry| Some((entry.learner.clone(), entry.note.clone()?)))
+            .collect(),
+        ignored: summary.ignored.clone(),
     }
 }
 

@@ -108,8 +108,15 @@ fn node(path: PathBuf, depth: usize, left: &mut usize) -> Node {
     Node { name, what }
 }
 
+/// Whether a folder is what a batch left: it has a batch's files, and nothing that somebody handed in.
+fn is_results(path: &Path) -> bool {
+    let handed_in = |path: &PathBuf| has_cu_extension(path) || archive::packed(path).is_some();
+    RESULTS.iter().all(|name| path.join(name).exists())
+        && sorted(path, usize::MAX).is_ok_and(|paths| !paths.iter().flatten().any(handed_in))
+}
+
 fn folder(path: &Path, depth: usize, left: &mut usize) -> What {
-    if RESULTS.iter().all(|name| path.join(name).exists()) {
+    if is_results(path) {
         return What::Results;
     }
     let paths = match sorted(path, *left) {

@@ -205,7 +205,7 @@ impl Batch {
         let (report, note) = match outcome {
             Outcome::Lost(why) => (Some(ungraded(item, &format!("its report could not be written: {why}"))), None),
             Outcome::Stays(why) => {
-                let note = format!("graded again to no end, so its earlier report stays: {why}");
+                let note = format!("could not be graded again, so its earlier verdict stays: {why}");
                 (report.map(|kept| kept.report), Some(note))
             }
             _ => (report.map(|kept| kept.report), None),

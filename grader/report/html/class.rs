@@ -43,6 +43,8 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
                 (groups(class, listed))
             }
             (not_graded(&ungraded))
+            (remarks(class, listed))
+            (ignored(class))
             (table::table(&graded))
             footer.muted { "Rows and columns count from 0 with the ring included; lines and launches count from 1. "
                 "What learners wrote stands in quotation bars or in monospaced type." }
@@ -163,6 +165,43 @@ fn groups(class: &Class, listed: &[Listed]) -> Markup {
     }
 }
 
+/// What there is to know about some reports.
+fn remarks(class: &Class, listed: &[Listed]) -> Markup {
+    if class.remarks.is_empty() {
+        return html! {};
+    }
+    html! {
+        section.card.wide.apart {
+            h2 { "To know about" }
+            ul {
+                @for (learner, remark) in &class.remarks {
+                    li {
+                        @match listed.iter().find(|one| one.entry.learner == *learner) {
+                            Some(one) => (one.link()),
+                            None => bdi { (safe(learner)) },
+                        }
+                        " " span.muted { (safe(remark)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What was not taken for a submission: perhaps somebody handed in a file of another kind.
+fn ignored(class: &Class) -> Markup {
+    if class.ignored.is_empty() {
+        return html! {};
+    }
+    html! {
+        section.card.wide.apart {
+            h2 { "Nobody's submission: " (class.ignored.len()) }
+            p { "Files beside the submissions that are no " code { ".cu" } " and no archive. Has somebody handed in a file of another kind?" }
+            ul { @for name in &class.ignored { li { bdi { (safe(name)) } } } }
+        }
+    }
+}
+
 /// Those that the grader or the machine could not judge, with the reason.
 fn not_graded(ungraded: &[Listed]) -> Markup {
     if ungraded.is_empty() {
@@ -170,8 +209,9 @@ fn not_graded(ungraded: &[Listed]) -> Markup {
     }
     html! {
         section.card.wide.apart {
-            h2 { "Not graded: " (ungraded.len()) }
-            p { "The grader's or the machine's doing, never counted against the learner. Grade these again." }
+            h2 { "Ungraded: " (ungraded.len()) }
+            p { "The grader's or the machine's doing, never counted against the learner. Once the reason is gone, "
+                code { "--retry-ungraded" } " grades them again." }
             ul {
                 @for one in ungraded {
                     li { (one.link()) " " span.muted { (words::reason(one.report())) } }

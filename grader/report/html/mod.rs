@@ -24,7 +24,7 @@ const STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
 /// Everything that the page shows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Class {
     /// What the page is called: the name of the folder, say.
     pub title: String,
@@ -33,6 +33,10 @@ pub struct Class {
     pub entries: Vec<Entry>,
     /// Groups of learners whose submissions are the same, by [`Entry::learner`].
     pub groups: Vec<Vec<String>>,
+    /// What there is to know about a learner's report: by [`Entry::learner`], a sentence.
+    pub remarks: Vec<(String, String)>,
+    /// What lay beside the submissions and is nobody's.
+    pub ignored: Vec<String>,
 }
 
 /// One learner's grade.

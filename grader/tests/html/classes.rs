@@ -39,7 +39,13 @@ pub fn small() -> Class {
     let error = Report::of_error("no space left on device", heat_grader::exit_code::ExitCode::Ungraded);
     entries.push(Entry { learner: "farah".to_owned(), report: error, source: None });
     let groups = vec![vec!["amara".to_owned(), "bjorn".to_owned()], vec!["left-alone".to_owned()]];
-    Class { title: "Heat, autumn".to_owned(), made_at: "30 November 2026, 12:00 UTC".to_owned(), entries, groups }
+    Class {
+        title: "Heat, autumn".to_owned(),
+        made_at: "30 November 2026, 12:00 UTC".to_owned(),
+        entries,
+        groups,
+        ..Class::default()
+    }
 }
 
 /// `size` learners with reports like the real ones, most of them timed.
@@ -72,6 +78,8 @@ pub fn large(size: usize) -> Class {
         made_at: "30 November 2026, 12:00 UTC".to_owned(),
         entries,
         groups,
+        remarks: vec![("learner-000".to_owned(), "its earlier verdict stays".to_owned())],
+        ignored: vec!["notes.txt".to_owned()],
     }
 }
 
@@ -143,5 +151,14 @@ pub fn hostile() -> Class {
         entry
     });
     let groups = vec![HOSTILE.map(str::to_owned).into()];
-    Class { title: HOSTILE[0].to_owned(), made_at: HOSTILE[1].to_owned(), entries: entries.into(), groups }
+    let remarks = HOSTILE.map(|text| (text.to_owned(), text.to_owned())).into();
+    let ignored = HOSTILE.map(str::to_owned).into();
+    Class {
+        title: HOSTILE[0].to_owned(),
+        made_at: HOSTILE[1].to_owned(),
+        entries: entries.into(),
+        groups,
+        remarks,
+        ignored,
+    }
 }

@@ -87,7 +87,10 @@ fn totals_count_every_entry_and_the_ungraded_stand_apart() {
         let total = Regex::new(&format!(" {word}</dt><dd>{}</dd>", count(verdict))).unwrap();
         assert!(total.is_match(&page), "{word}");
     }
-    assert!(page.contains(&format!("Not graded: {}<", count(Verdict::Ungraded))));
+    assert!(page.contains(&format!("Ungraded: {}<", count(Verdict::Ungraded))));
+    for told in ["its earlier verdict stays", "Nobody's submission: 1<", "notes.txt"] {
+        assert!(page.contains(told), "{told}");
+    }
     assert_eq!(page.matches("<tr data-verdict=").count(), graded);
     assert_eq!(page.matches("<section class=\"learner\"").count(), 300);
 }
@@ -216,8 +219,13 @@ fn the_policy_names_the_hashes_of_what_the_page_holds() {
 fn three_hundred_learners_fit_a_page_and_an_empty_class_has_one() {
     let bytes = page(&large(300)).len();
     assert!(bytes < 4_000_000, "{bytes}");
-    let empty =
-        Class { title: "Nobody".to_owned(), made_at: "today".to_owned(), entries: Vec::new(), groups: Vec::new() };
+    let empty = Class {
+        title: "Nobody".to_owned(),
+        made_at: "today".to_owned(),
+        entries: Vec::new(),
+        groups: Vec::new(),
+        ..Class::default()
+    };
     assert!(page(&empty).contains("0 submissions"));
 }
 
@@ -232,7 +240,13 @@ fn every_kind_of_grade_has_a_section() {
         .into_iter()
         .map(|(name, graded)| Entry { learner: name.to_owned(), report: graded.report, source: graded.source })
         .collect();
-    let class = Class { title: "Kinds".to_owned(), made_at: "today".to_owned(), entries, groups: Vec::new() };
+    let class = Class {
+        title: "Kinds".to_owned(),
+        made_at: "today".to_owned(),
+        entries,
+        groups: Vec::new(),
+        ..Class::default()
+    };
     let page = page(&class);
     assert!(section(&page, "learner-wrong").contains("data:image/png"), "a grade draws its map");
     assert!(text(section(&page, "learner-nan")).contains("got nan"));
