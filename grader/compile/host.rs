@@ -142,7 +142,7 @@ pub struct HostBuilds {
     pub checked: Option<PathBuf>,
     /// Whether host code had to be dropped to compile.
     pub without_host_code: bool,
-    /// What the preprocessor left of the text as it was handed in; `None` where lines of it had to be left out.
+    /// What the preprocessor left of the text; `None` for a build made earlier.
     pub preprocessed: Option<Preprocessed>,
     _folder: Scratch,
 }
@@ -228,7 +228,7 @@ fn build_with(
         None => None,
     };
     let without_host_code = host == HostCode::Dropped;
-    let preprocessed = (!without_host_code).then(|| Preprocessed::of(&text));
+    let preprocessed = Some(Preprocessed::of(&text));
     let builds = HostBuilds { fast: fast_object, checked, without_host_code, preprocessed, _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }

@@ -96,9 +96,9 @@ impl<'a> Machine<'a> {
     }
 
     /// Why what g++ made of heat.cu is not what nvcc makes of it, where that shows.
-    fn other_code(&self, builds: &HostBuilds, source: &str) -> Option<String> {
+    fn other_code(&self, builds: &HostBuilds, kernel: &str) -> Option<String> {
         let (ours, theirs) = (builds.preprocessed.as_ref()?, self.seen_by_nvcc.get()?);
-        let line = ours.first_difference(theirs, source.lines().count() as u32)?;
+        let line = ours.first_difference(theirs, kernel.rsplit("::").next().unwrap_or(kernel))?;
         Some(format!("heat.cu:{line} is other code for the host compiler than for nvcc, so only a GPU can tell"))
     }
 
@@ -262,7 +262,7 @@ impl Stations for Machine<'_> {
         let (kernel, text, of_cpu) = (found.kernel.name.clone(), source.text.clone(), geometry.clone());
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
-                if let Some(reason) = self.other_code(&builds, &text) {
+                if let Some(reason) = self.other_code(&builds, &kernel) {
                     return Ok(Err(reason));
                 }
                 let reference = self.workshop.reference(gxx)?;

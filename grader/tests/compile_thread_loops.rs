@@ -189,6 +189,10 @@ fn shuffles_are_values_laid_down_before_a_cut_and_read_behind_it() {
     }
     assert!(behind.contains("hg_lane_xor ( hg_thread & 31u , 4 , 8 )"), "{text}");
     assert!(!text.contains("__shfl"), "{text}");
+    // A value with an effect has it once.
+    let (_, text) = waiting("out[0] = __shfl_up_sync(~0u, pull(), 1);").expect("a call");
+    assert_eq!(text.matches("pull ( )").count(), 2, "{text}");
+    assert!(text.contains("decltype ( pull ( ) )"), "{text}");
     let (intervals, text) = waiting("out[0] = 1; __syncwarp(); out[1] = 2;").expect("a warp's barrier");
     assert_eq!((intervals, text.contains("hg_warp_whole ( )")), (2, true), "{text}");
 }

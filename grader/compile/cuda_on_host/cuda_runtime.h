@@ -201,13 +201,15 @@ HG_DEVICE unsigned hg_lane_of(unsigned lane, int source, int width = 32) {
     return (lane & ~inner) | (static_cast<unsigned>(source) & inner);
 }
 HG_DEVICE unsigned hg_lane_up(unsigned lane, unsigned delta, int width = 32) {
+    delta &= 31u;  // the hardware looks at five bits
     return (lane & static_cast<unsigned>(width - 1)) >= delta ? lane - delta : lane;
 }
 HG_DEVICE unsigned hg_lane_down(unsigned lane, unsigned delta, int width = 32) {
+    delta &= 31u;
     return (lane & static_cast<unsigned>(width - 1)) + delta < static_cast<unsigned>(width) ? lane + delta : lane;
 }
 HG_DEVICE unsigned hg_lane_xor(unsigned lane, int bits, int width = 32) {
-    const unsigned from = lane ^ static_cast<unsigned>(bits), group = ~static_cast<unsigned>(width - 1);
+    const unsigned from = lane ^ (static_cast<unsigned>(bits) & 31u), group = ~static_cast<unsigned>(width - 1);
     return (from & group) <= (lane & group) ? from : lane;
 }
 template <class T>
@@ -238,7 +240,7 @@ HG_DEVICE void hg_warp_gives(unsigned thread, unsigned mask, T value) {
     hg_kept<-1 - Slot, T>()[thread] = value;
 }
 template <int Slot, class T>
-HG_DEVICE T hg_warp_takes(unsigned thread, unsigned lane, T) {
+HG_DEVICE T hg_warp_takes(unsigned thread, unsigned lane, T*) {
     const unsigned from = (thread & ~31u) | lane;
     if (from >= hg_block_threads()) hg_warp_exchange(0, 0, 0);
     return hg_kept<-1 - Slot, T>()[from];

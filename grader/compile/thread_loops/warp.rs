@@ -91,8 +91,11 @@ fn apart(statement: &[Token], slots: &mut usize) -> Option<String> {
         let slot = *slots;
         *slots += 1;
         let _ = write!(gives, "hg_warp_gives<{slot}>(hg_thread, {mask}, {value}); ");
-        // The value stands here a second time for its type; no comma in angle brackets, which would end a declarator.
-        let _ = write!(reads, "hg_warp_takes<{slot}>(hg_thread, {lane}(hg_thread & 31u, {whose}), {value}) ");
+        // The value stands here a second time for its type, unevaluated.
+        let _ = write!(
+            reads,
+            "hg_warp_takes<{slot}>(hg_thread, {lane}(hg_thread & 31u, {whose}), (std::decay_t<decltype({value})>*)0) "
+        );
         at = close + 1;
     }
     Some(format!("{gives}hg_sync_threads(0); {reads}"))

@@ -31,7 +31,8 @@ const CONSTRUCTORS_CPU: Duration = Duration::from_secs(2);
 const OF_THE_COMPILER: u64 = 8;
 /// How often a running launch is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
-/// Glances in a row at a worker all of whose threads sleep, after which nobody will wake them.
+/// Glances in a row at a worker all of whose threads sleep, after which nobody will wake them; or in all launches of a trial,
+/// three times as many.
 const ASLEEP: u32 = 200;
 
 /// Gives the launch geometry for a grid of n x n cells, or why there is none.
@@ -78,6 +79,8 @@ pub enum Role {
 /// A worker that has loaded one of the two objects.
 struct Loaded {
     worker: WorkerProcess,
+    /// Glances of a trial at which all of its threads slept.
+    naps: u32,
     map: ObjectMap,
     symbols: Symbols,
 }
@@ -154,7 +157,7 @@ impl CpuRunner {
         let request = Request::Load { object: object.to_owned(), map: map.clone() };
         // A worker that ends while loading shows as the end of its replies below.
         let _ = worker.send(&request, &[]);
-        let mut loaded = Loaded { worker, map, symbols };
+        let mut loaded = Loaded { worker, naps: 0, map, symbols };
         match loaded.next_event(0, LEAST) {
             Ok(Event::Reply(Reply::Ready, _)) => Ok(loaded),
             Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
@@ -236,6 +239,7 @@ impl Loaded {
             lanes,
         };
         let n = run.n;
+        self.naps = 0;
         // A worker that ended meanwhile shows as the end of its replies below.
         let _ = self.worker.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
         let mut raw = Raw { seen: RawObservation::default(), grids: Vec::new(), fault: None, output: String::new() };
@@ -281,9 +285,10 @@ impl Loaded {
             }
             let still = cpu == cpu_seen && process::is_asleep(&self.worker);
             (asleep, cpu_seen) = (if still { asleep + 1 } else { 0 }, cpu);
-            if asleep == ASLEEP {
+            self.naps += u32::from(still);
+            if asleep == ASLEEP || self.naps == 3 * ASLEEP {
                 self.worker.finish();
-                let what = "it ended the thread that ran it, or waits for what never comes".to_owned();
+                let what = "it ended the thread that ran it, or sleeps".to_owned();
                 return Err(RunFault::Crash { launch, what, memory: None, place: None, actor: None });
             }
             if started.elapsed() > LAUNCH_WALL {
