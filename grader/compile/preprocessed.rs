@@ -69,18 +69,22 @@ impl Preprocessed {
         }
         let empty = Vec::new();
         // A macro of one set of headers joins the lines of its arguments; a function of the other leaves them apart.
-        let mut joined = false;
+        let mut in_headers = false;
         (first.1..=last.1).find(|line| {
             let key = (first.0.clone(), *line);
             let (here, there) = (self.lines.get(&key).unwrap_or(&empty), other.lines.get(&key).unwrap_or(&empty));
             let of_headers = is_of_headers(here) || is_of_headers(there);
-            let differs = if here.is_empty() || there.is_empty() {
-                here.len() != there.len() && !joined
-            } else {
-                !same_statements(here, there)
+            let goes_on = |line: &[String]| line.last().is_some_and(|token| token != ";");
+            let differs = match (here.is_empty(), there.is_empty()) {
+                _ if in_headers => false,
+                (false, false) => !same_statements(here, there),
+                (true, true) => false,
+                _ => !of_headers,
             };
-            joined = of_headers || (joined && (here.is_empty() || there.is_empty()));
-            differs && !(of_headers && (here.is_empty() || there.is_empty()))
+            let open = goes_on(here) || goes_on(there);
+            let ended = [here, there].iter().any(|line| line.last().is_some_and(|token| token == ";"));
+            in_headers = if in_headers { !ended } else { of_headers && open };
+            differs
         })
     }
 }
@@ -154,11 +158,19 @@ fn number(text: &str) -> String {
 
 /// Whether two lines are the same, statement by statement; those that a header's macro may have made are not looked at.
 fn same_statements(here: &[String], there: &[String]) -> bool {
-    let statements = |line: &[String]| {
+    let statements = |line: &'_ [String]| {
         let all = line.split(|token| token == ";").map(<[String]>::to_vec);
-        all.filter(|statement| !statement.is_empty() && !is_of_headers(statement)).collect::<Vec<_>>()
+        all.filter(|statement| !statement.is_empty()).collect::<Vec<_>>()
     };
-    statements(here) == statements(there)
+    let (mut here, mut there) = (statements(here), statements(there));
+    if here.len() == there.len() {
+        let mut pairs = here.iter().zip(&there);
+        return pairs.all(|(here, there)| here == there || is_of_headers(here) || is_of_headers(there));
+    }
+    for line in [&mut here, &mut there] {
+        line.retain(|statement| !is_of_headers(statement));
+    }
+    here == there
 }
 
 /// Whether a line holds what a header's macro may have made: the two sets of headers need not make the same.
@@ -203,7 +215,8 @@ mod tests {
             ("float x = __builtin_inff();", "float x = __int_as_float(0x7f800000U);"),
             ("float x = 3.141592654f * 1;", "float x = 3.141592654F * 0x01;"),
             ("static_cast<void>(0);", "(static_cast<void> (0));"),
-            ("hg_sync_reduce((3), 2, (a || b));\n\n", "__syncthreads_or(a ||\nb);\n"),
+            ("do {} while (0);\n\n", "__builtin_assume(r > 2 &&\nr < 3);\n"),
+            ("hg_sync_reduce((3), 2, (a || b))\n + 1;\n", "__syncthreads_or(a ||\nb) + 1;\n"),
         ] {
             assert_eq!(difference(ours, theirs), None, "{theirs}");
         }
