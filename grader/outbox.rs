@@ -106,6 +106,9 @@ static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs the grader's own code; a panic in it, on whatever thread, becomes an error of one sentence.
 pub fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    // The hook is the process's own; tests, which share a process, take turns.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| {
         let what = message_of(info.payload());

@@ -35,8 +35,15 @@ impl Preprocessed {
         let at = |token: &Token| tokens.iter().position(|other| std::ptr::eq(other, token));
         let (mut functions, mut uses) = (Vec::new(), Vec::new());
         for function in Function::all(&tokens) {
-            let ends = function.head.first().zip(function.body.last()).and_then(|(a, b)| at(a).zip(at(b)));
-            if let Some((first, last)) = ends {
+            // To the closing brace: the last statement may be there for one of the two alone.
+            let first = function.head.first().and_then(at);
+            let opens = function
+                .head
+                .last()
+                .and_then(at)
+                .and_then(|end| tokens[end..].iter().position(|token| token.is("{")).map(|length| end + length));
+            let last = opens.and_then(|open| matching(&tokens, open));
+            if let Some((first, last)) = first.zip(last) {
                 functions.push((function.name.text.to_string(), places[first].clone(), places[last].clone()));
                 uses.push(identifiers(function.body).map(str::to_owned).collect());
             }
@@ -203,6 +210,7 @@ mod tests {
     fn a_line_that_only_one_sees_and_a_line_that_each_sees_otherwise_are_found() {
         assert_eq!(difference("int a;\n\n", "int a;\nr *= 0.5f;\n"), Some(3));
         assert_eq!(difference("int a;\nint b;\n", "int a;\n\n"), Some(3));
+        assert_eq!(difference("\n", "r *= 0.5f;\n"), Some(2));
         assert_eq!(difference("hg_sync_threads((3)); r *= 1.0f;", "__syncthreads(); r *= 0.5f;"), Some(2));
         assert_eq!(difference("hg_shared_qualifier float t[8];", "float t[8];"), Some(2));
     }
