@@ -107,9 +107,10 @@ tree() {
 tasks_of() {
     local place pid parent
     for place in /proc/[0-9]*; do
-        if tr '\0' '\n' 2>/dev/null <"$place/environ" | grep -qxF -e "SLURMD_NODENAME=$1"; then
+        # No pipe into grep -q: it ends at the first match, and pipefail takes the writer's end for "not found".
+        if grep -qzxF -e "SLURMD_NODENAME=$1" "$place/environ"; then
             pid=${place#/proc/}
-            tr '\0' '\n' 2>/dev/null <"$place/environ" | grep -qxF -e "SLURM_CONF=$SLURM_CONF" || continue
+            grep -qzxF -e "SLURM_CONF=$SLURM_CONF" "$place/environ" || continue
             parent=$(ps -o ppid= -p "$pid" | tr -d ' ')
             if [[ $(ps -o comm= -p "$parent") == slurmstepd* ]]; then tree "$parent"; else tree "$pid"; fi
         fi
