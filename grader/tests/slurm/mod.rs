@@ -135,6 +135,9 @@ fn slurm_a_node_is_killed_and_every_submission_is_reported_once() {
     let mut child = batch(root, &[]).spawn().expect("it starts");
     let shard = Shard::of(REAL, SHARDS);
     let node = cluster.node_of(shard, &mut child);
+    // To Slurm a task runs before its script does, and a step's daemon without one would outlive its node.
+    let log = out.join(format!("slurm/1_{shard}.log"));
+    wait(&mut child, "the script to run", || log.exists().then_some(()));
     wait(&mut child, "a first report", || (0..SHARDS).any(|shard| !reports(&place(shard)).is_empty()).then_some(()));
     cluster.script(&["kill", &node]);
     assert!(!place(shard).join("reports").join(format!("{REAL}.json")).exists(), "it was too late for that");
