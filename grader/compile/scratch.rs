@@ -45,16 +45,24 @@ impl Drop for Scratch {
 pub fn scratch() -> Result<Scratch> {
     static SWEPT: Once = Once::new();
     SWEPT.call_once(|| sweep(&std::env::temp_dir()));
+    let parent = std::env::temp_dir();
     let make = || -> std::io::Result<Scratch> {
-        // Registered and locked before anybody can see it half made: the sweep needs the lock file to exist.
         let mut owned = owned();
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
-        let lock = File::create_new(folder.path().join(LOCK))?;
-        lock.lock()?;
+        let (folder, lock) = owned_folder(&parent)?;
         owned.insert(folder.path().to_owned());
         Ok(Scratch { folder, _lock: lock })
     };
-    make().map_err(|error| unusable(&std::env::temp_dir(), error.kind()))
+    make().map_err(|error| unusable(&parent, error.kind()))
+}
+
+/// A folder and its lock. The lock file gets its name when it is locked, so that no sweep ever finds it free.
+fn owned_folder(parent: &Path) -> std::io::Result<(TempDir, File)> {
+    let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+    let unlocked = folder.path().join(".unlocked");
+    let lock = File::create_new(&unlocked)?;
+    lock.lock()?;
+    fs::rename(unlocked, folder.path().join(LOCK))?;
+    Ok((folder, lock))
 }
 
 /// One sentence, without the folder's own name, which says nothing to anybody.
@@ -109,6 +117,8 @@ fn abandoned(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -125,6 +135,24 @@ mod tests {
         let said = unusable(Path::new("/proc"), std::io::ErrorKind::NotFound).to_string();
         assert_eq!(said, "cannot make a temporary folder in /proc; set TMPDIR to one that can be written to");
         assert!(unusable(Path::new("/tmp"), std::io::ErrorKind::StorageFull).to_string().contains("no storage"));
+    }
+
+    #[test]
+    fn a_sweep_never_takes_a_folder_that_is_being_made() {
+        let parent = tempfile::tempdir().unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    sweep(parent.path());
+                }
+            });
+            let made: Vec<_> = (0..2000).map(|_| owned_folder(parent.path())).collect();
+            done.store(true, Ordering::Relaxed);
+            let lost =
+                made.iter().filter(|made| !made.as_ref().is_ok_and(|(folder, _)| folder.path().exists())).count();
+            assert_eq!(lost, 0);
+        });
     }
 
     #[test]

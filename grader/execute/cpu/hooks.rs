@@ -3,6 +3,7 @@
 //! Every function here runs on a coroutine's stack of the lane's own OS thread. None may unwind.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::abi::{SLOTS, Slot};
@@ -85,7 +86,9 @@ fn touch(address: usize, bytes: usize, code: usize, kind: TouchKind) {
         }
     }
     let standing = lane.standing;
+    lane.asked_from.store(code, Ordering::Relaxed);
     lane.bytes_read += lane.checker.touch(Touch { address, bytes, code, kind }, &standing) as u64;
+    lane.asked_from.store(0, Ordering::Relaxed);
 }
 
 extern "C" fn read<const BYTES: usize>(address: usize, code: usize) {

@@ -8,6 +8,7 @@ mod barrier;
 
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::AtomicUsize;
 
 use anyhow::Result;
 
@@ -78,6 +79,8 @@ pub struct Lane {
     pub standing: Standing,
     pub bytes_read: u64,
     pub checker: Checker,
+    /// Where the access that is being looked at returns to in heat.cu's code; 0 when none is. A signal's handler reads it.
+    pub asked_from: AtomicUsize,
     count: usize,
     started: usize,
     live: usize,
@@ -125,6 +128,7 @@ impl Lane {
             standing: Standing { grids, block: 0, thread: 0, dynamic: 0, n: 0 },
             bytes_read: 0,
             checker,
+            asked_from: AtomicUsize::new(0),
             count: 0,
             started: 0,
             live: 0,

@@ -104,7 +104,13 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let (instruction, stack) =
             (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
-        let code = if signal == libc::SIGSYS { caller(stack) } else { code_in_object(instruction, stack) };
+        let asked_from = if running { (*lane).asked_from.load(Ordering::Relaxed) } else { 0 };
+        let code = match (signal, asked_from) {
+            (libc::SIGSYS, _) => caller(stack),
+            (_, 0) => code_in_object(instruction, stack),
+            // In a hook: its frames are large enough to hold old return addresses.
+            (_, address) => address - BASE.load(Ordering::Relaxed),
+        };
         let mut frame = Frame::default();
         frame.text("{\"signal\":{\"signal\":");
         frame.number(signal as u64);
