@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use heat_grader::compile::host::{Wanted, build};
+use heat_grader::compile::host::{HostCode, Wanted, build};
 use heat_grader::compile::nvcc::Outcome;
 use heat_grader::compile::toolkit::find_host_compiler;
 use heat_grader::execute::cpu::{CpuRunner, Program};
@@ -25,7 +25,8 @@ fn main() {
         [(&reference, "heatStepGlobal", 1), (&reference, "heatStepTiled", 1), (&model, "heatTwoStep", 2)]
     {
         let gxx = find_host_compiler().found().expect("g++");
-        let Outcome::Compiled(builds) = build(&gxx, source, kernel, Wanted::FastAndChecked).expect("g++ runs").outcome
+        let Outcome::Compiled(builds) =
+            build(&gxx, source, kernel, Wanted::FastAndChecked, HostCode::Reached(kernel)).expect("g++ runs").outcome
         else {
             panic!("{kernel} does not compile")
         };

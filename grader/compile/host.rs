@@ -16,7 +16,8 @@ use super::host_only;
 use super::nvcc::{Build, Outcome, judge};
 use super::preprocessed::Preprocessed;
 use super::process::{Limits, Tool};
-use super::rewrite::{HostCode, to_cpp};
+pub use super::rewrite::HostCode;
+use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
 use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
@@ -140,8 +141,6 @@ pub struct HostBuilds {
     pub fast: PathBuf,
     /// `None` unless it was wanted.
     pub checked: Option<PathBuf>,
-    /// Whether host code had to be dropped to compile.
-    pub without_host_code: bool,
     /// What the preprocessor left of the text; `None` for a build made earlier.
     pub preprocessed: Option<Preprocessed>,
     _folder: Scratch,
@@ -153,15 +152,21 @@ impl HostBuilds {
         let folder = scratch()?;
         let fast = folder.path().join("fast.so");
         fs::write(&fast, object).context("cannot write to the temporary folder")?;
-        Ok(Self { fast, checked: None, without_host_code: false, preprocessed: None, _folder: folder })
+        Ok(Self { fast, checked: None, preprocessed: None, _folder: folder })
     }
 }
 
 /// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
 /// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's. Host code that g++ does
 /// not take is left out bit by bit, which costs a rejection each time.
-pub fn build(gxx: &HostCompiler, source: &str, call: &str, wanted: Wanted) -> Result<Build<HostBuilds>> {
-    let first = build_with(gxx, source, call, wanted, HostCode::Kept)?;
+pub fn build(
+    gxx: &HostCompiler,
+    source: &str,
+    call: &str,
+    wanted: Wanted,
+    host: HostCode,
+) -> Result<Build<HostBuilds>> {
+    let first = build_with(gxx, source, call, wanted, host)?;
     let Outcome::Rejected(mut said) = first.outcome else { return Ok(first) };
     let name = call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
     let mut text = source.to_owned();
@@ -199,7 +204,7 @@ fn build_with(
     source: &str,
     call: &str,
     wanted: Wanted,
-    host: HostCode,
+    host: HostCode<'_>,
 ) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
@@ -227,9 +232,8 @@ fn build_with(
         Some(build) => return Ok(without_product(build)),
         None => None,
     };
-    let without_host_code = host == HostCode::Dropped;
     let preprocessed = Some(Preprocessed::of(&text));
-    let builds = HostBuilds { fast: fast_object, checked, without_host_code, preprocessed, _folder: folder };
+    let builds = HostBuilds { fast: fast_object, checked, preprocessed, _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }
 

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::functions::declarations;
 use crate::submission::lexer::{Token, lex};
 
 /// Words that put a declaration on the device, or within its reach.
@@ -44,64 +45,6 @@ fn blanked(source: &str, spans: Vec<Range<usize>>) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The declarations outside functions and structs, as ranges of tokens.
-fn declarations(tokens: &[Token]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        if tokens[at].is("}") || tokens[at].is(";") {
-            at += 1;
-        } else if let Some(inside) = scope(tokens, at) {
-            at = inside;
-        } else {
-            let end = end_of_declaration(tokens, at);
-            found.push(at..end);
-            at = end;
-        }
-    }
-    found
-}
-
-/// The first token inside the namespace or `extern "C"` block that begins here.
-fn scope(tokens: &[Token], at: usize) -> Option<usize> {
-    let is_namespace = tokens[at].is("namespace") || tokens[at].is("inline") && tokens.get(at + 1)?.is("namespace");
-    let is_linkage = tokens[at].is("extern") && tokens.get(at + 2)?.is("{") && !tokens.get(at + 1)?.is_identifier();
-    if !is_namespace && !is_linkage {
-        return None;
-    }
-    let stop = (at..tokens.len()).find(|&at| tokens[at].is("{") || tokens[at].is(";"))?;
-    tokens[stop].is("{").then_some(stop + 1)
-}
-
-/// The token after a declaration: past its semicolon, or past a function's body.
-fn end_of_declaration(tokens: &[Token], begin: usize) -> usize {
-    let mut depth = 0i32;
-    let mut is_function = false;
-    for (at, token) in tokens.iter().enumerate().skip(begin) {
-        match &*token.text {
-            "(" if depth == 0 => {
-                is_function |= !tokens[begin..at].iter().any(|token| token.is("="));
-                depth += 1;
-            }
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" => depth -= 1,
-            "}" => {
-                depth -= 1;
-                let goes_on = tokens.get(at + 1).is_some_and(|next| next.is(";") || next.is("catch"));
-                if depth <= 0 && is_function && !goes_on {
-                    return at + 1;
-                }
-                if depth < 0 {
-                    return at;
-                }
-            }
-            ";" if depth == 0 => return at + 1,
-            _ => {}
-        }
-    }
-    tokens.len()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Effect 1: compilers. Yields every build that a grade needs, so that nothing loops back to it.
 //!
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
-//! CUDA, [`gpu`] and [`ptx`] turn it into cubins, one of which counts its reads, [`host`] builds it for engine cpu ([`rewrite`],
-//! [`thread_loops`]), [`kept`] remembers what became of the reference, [`diagnostics`] reads what compilers say, [`process`] runs them.
+//! CUDA, [`gpu`] and [`ptx`] turn it into cubins, one of which counts its reads, [`host`] builds it for engine cpu ([`unreached`],
+//! [`rewrite`], [`thread_loops`]), [`kept`] remembers what became of the reference, [`diagnostics`] reads what compilers say, [`process`] runs them.
 
 mod declarations;
 pub mod diagnostics;
@@ -23,6 +23,7 @@ mod rewrite;
 pub mod scratch;
 pub mod thread_loops;
 pub mod toolkit;
+mod unreached;
 
 #[cfg(test)]
 #[path = "../tests/compile_fuzz.rs"]

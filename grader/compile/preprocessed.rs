@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::functions::{Function, identifiers, matching};
+use super::functions::{Function, identifiers, led_to, matching};
 use crate::submission::lexer::{Token, TokenKind, lex};
 
 /// A line as its markers name it: the file's name and the number.
@@ -16,10 +16,16 @@ type Line = (String, u32);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preprocessed {
     lines: BTreeMap<Line, Vec<String>>,
-    /// First and last line of each function, by its name.
-    functions: Vec<(String, Line, Line)>,
-    /// The names that each function's body uses.
-    uses: Vec<BTreeSet<String>>,
+    functions: Vec<Definition>,
+}
+
+/// Where a function stands, and the names that its body uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Definition {
+    name: String,
+    first: Line,
+    last: Line,
+    uses: BTreeSet<String>,
 }
 
 impl Preprocessed {
@@ -33,7 +39,7 @@ impl Preprocessed {
             tokens.extend(own);
         }
         let at = |token: &Token| tokens.iter().position(|other| std::ptr::eq(other, token));
-        let (mut functions, mut uses) = (Vec::new(), Vec::new());
+        let mut functions = Vec::new();
         for function in Function::all(&tokens) {
             // To the closing brace: the last statement may be there for one of the two alone.
             let first = function.head.first().and_then(at);
@@ -44,29 +50,24 @@ impl Preprocessed {
                 .and_then(|end| tokens[end..].iter().position(|token| token.is("{")).map(|length| end + length));
             let last = opens.and_then(|open| matching(&tokens, open));
             if let Some((first, last)) = first.zip(last) {
-                functions.push((function.name.text.to_string(), places[first].clone(), places[last].clone()));
-                uses.push(identifiers(function.body).map(str::to_owned).collect());
+                functions.push(Definition {
+                    name: function.name.text.to_string(),
+                    first: places[first].clone(),
+                    last: places[last].clone(),
+                    uses: identifiers(function.body).map(str::to_owned).collect(),
+                });
             }
         }
-        Self { lines, functions, uses }
+        Self { lines, functions }
     }
 
     /// The first line of `kernel`, or of a function that it reaches, that is other code for `other`.
-    pub fn first_difference(&self, other: &Self, kernel: &str) -> Option<u32> {
-        let mut reached = BTreeSet::from([kernel]);
-        loop {
-            let known = reached.len();
-            for (function, uses) in self.functions.iter().zip(&self.uses) {
-                if reached.contains(function.0.as_str()) {
-                    reached.extend(uses.iter().map(String::as_str));
-                }
-            }
-            if reached.len() == known {
-                break;
-            }
-        }
-        let ranges = self.functions.iter().filter(|(name, ..)| reached.contains(name.as_str()));
-        let mut different = ranges.filter_map(|(_, first, last)| self.differs_within(other, first, last));
+    pub fn first_difference<'a>(&'a self, other: &Self, kernel: &'a str) -> Option<u32> {
+        let used = |function: &'a Definition| function.uses.iter().map(String::as_str).collect();
+        let uses: Vec<_> = self.functions.iter().map(|function| (function.name.as_str(), used(function))).collect();
+        let reached = led_to([kernel], &uses);
+        let ranges = self.functions.iter().filter(|function| reached.contains(function.name.as_str()));
+        let mut different = ranges.filter_map(|function| self.differs_within(other, &function.first, &function.last));
         different.next()
     }
 

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use super::unreached;
 use crate::submission::lexer::{Token, lex};
 
 /// What `__shared__` is defined as in cuda_on_host/cuda_runtime.h.
@@ -15,8 +16,10 @@ const DYNAMIC: &str = "hg_dynamic_shared";
 
 /// How much of the host code is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostCode {
+pub enum HostCode<'a> {
     Kept,
+    /// Functions lose their bodies unless this call of the kernel can reach them: they never run.
+    Reached(&'a str),
     /// main() and every function with a launch lose their bodies: host code may use what only nvcc's headers know.
     Dropped,
 }
@@ -37,10 +40,13 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
             edits.replace(token.span.clone(), "__attribute__((noinline))");
         }
     }
-    if host == HostCode::Dropped {
-        for body in host_bodies(&tokens) {
-            edits.blank(body);
-        }
+    let dropped = match host {
+        HostCode::Kept => Vec::new(),
+        HostCode::Reached(call) => unreached::bodies(preprocessed, call),
+        HostCode::Dropped => host_bodies(&tokens),
+    };
+    for body in dropped {
+        edits.blank(body);
     }
     edits.apply(preprocessed)
 }

@@ -11,7 +11,7 @@ use super::workshop::Workshop;
 use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
 use crate::compile::gpu::{self, GpuBuilds};
-use crate::compile::host::{self, HostBuilds, Wanted};
+use crate::compile::host::{self, HostBuilds, HostCode, Wanted};
 use crate::compile::nvcc::{self, Outcome};
 use crate::compile::preprocessed::Preprocessed;
 use crate::compile::process::Limit;
@@ -233,9 +233,15 @@ impl Stations for Machine<'_> {
             let (line, what) = (construct.line, &construct.what);
             return Ok(Err(format!("heat.cu:{line} uses {what}, which engine cpu cannot run; it needs a GPU")));
         }
+        let call = &found.kernel.call;
+        // Without nvcc g++ alone says whether the whole text compiles.
+        let host = match self.workshop.toolkit() {
+            Lookup::Found(_) => HostCode::Reached(call),
+            Lookup::Missing { .. } => HostCode::Kept,
+        };
         let (reference, built) = std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.workshop.reference(gxx));
-            let built = host::build(gxx, &source.text, &found.kernel.call, Wanted::FastAndChecked);
+            let built = host::build(gxx, &source.text, call, Wanted::FastAndChecked, host);
             (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
         });
         reference?;

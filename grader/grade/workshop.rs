@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::turns::{Turn, Turns};
 use crate::compile::gpu::{self, ReferenceBuilds};
-use crate::compile::host::{self, HostBuilds, Wanted};
+use crate::compile::host::{self, HostBuilds, HostCode, Wanted};
 use crate::compile::kept::{Key, kept};
 use crate::compile::nvcc::Outcome;
 use crate::compile::toolkit::{self, HostCompiler, Lookup, Toolkit};
@@ -96,7 +96,7 @@ fn build_reference(gxx: &HostCompiler) -> Result<HostBuilds> {
 /// The bytes of the reference's fast build.
 fn fast_reference(gxx: &HostCompiler) -> Result<Vec<u8>> {
     let named = format!("g++ {} does not take the reference", gxx.version);
-    match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast)?.outcome {
+    match host::build(gxx, REFERENCE, REFERENCE_KERNEL, Wanted::Fast, HostCode::Reached(REFERENCE_KERNEL))?.outcome {
         Outcome::Compiled(builds) => std::fs::read(&builds.fast).context("cannot read what g++ made"),
         Outcome::Rejected(said) => {
             Err(anyhow!("{named}: {}", said.shown.first().map_or("no reason given", |first| &first.message)))

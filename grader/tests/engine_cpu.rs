@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use heat_grader::compile::host::{HostBuilds, Wanted, build};
+use heat_grader::compile::host::{HostBuilds, HostCode, Wanted, build};
 use heat_grader::compile::nvcc::Outcome;
 use heat_grader::compile::toolkit::find_host_compiler;
 use heat_grader::execute::cpu::{CpuRunner, Program};
@@ -24,10 +24,12 @@ fn read(path: &str) -> String {
 /// The kernel launched with blocks of 32 x 8 threads, a tile of the same size.
 fn built(source: &str, kernel: &str) -> Built {
     let gxx = find_host_compiler().found().expect("g++");
-    let builds = match build(&gxx, source, kernel, Wanted::FastAndChecked).expect("g++ runs").outcome {
-        Outcome::Compiled(builds) => builds,
-        other => panic!("{other:?}"),
-    };
+    let builds =
+        match build(&gxx, source, kernel, Wanted::FastAndChecked, HostCode::Reached(kernel)).expect("g++ runs").outcome
+        {
+            Outcome::Compiled(builds) => builds,
+            other => panic!("{other:?}"),
+        };
     let geometry =
         |n: u32| Ok(Geometry { grid: [(n - 2).div_ceil(32), (n - 2).div_ceil(8), 1], block: [32, 8, 1], shared: 0 });
     let program = Program {

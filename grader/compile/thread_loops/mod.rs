@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::declarations::{SPELLED, is_assigned, is_handed_on};
-use super::functions::{Function, identifiers, kernel_name, matching, of_heat_cu, text_of};
+use super::functions::{Function, identifiers, kernel_name, led_to, matching, of_heat_cu, text_of};
 use crate::submission::lexer::{Token, lex};
 use body::{Body, statement_length};
 
@@ -144,22 +144,17 @@ const VARIABLE_INDEX: &str = "extern __thread uint3 threadIdx      ";
 fn index_wanted(tokens: &[Token], kernel: Function) -> Option<Index> {
     let functions = Function::all(tokens);
     let is_other = |function: &&Function| !function.name.is(&kernel.name.text);
-    let mut reached: BTreeSet<&str> = identifiers(kernel.body).collect();
-    loop {
-        let called = functions.iter().filter(is_other).filter(|function| reached.contains(&*function.name.text));
-        let words: BTreeSet<&str> = called.flat_map(|function| identifiers(function.body)).collect();
-        if words.iter().any(|word| *word == "static" || (word.starts_with("hg_") && !is_view(word))) {
-            return None;
-        }
+    let others = functions.iter().filter(is_other);
+    let uses: Vec<_> =
+        others.clone().map(|function| (&*function.name.text, identifiers(function.body).collect())).collect();
+    let reached = led_to(identifiers(kernel.body), &uses);
+    for function in others.filter(|function| reached.contains(&*function.name.text)) {
+        let waits =
+            identifiers(function.body).any(|word| word == "static" || word.starts_with("hg_") && !is_view(word));
         // Such a function may change what only the kernel's text is looked at for.
-        let mut called = functions.iter().filter(is_other).filter(|function| reached.contains(&*function.name.text));
-        if called.any(|function| changes_arguments(function.parameters())) {
+        if waits || changes_arguments(function.parameters()) {
             return None;
         }
-        if words.is_subset(&reached) {
-            break;
-        }
-        reached.extend(words);
     }
     // In the kernel, in a function that it does not call, or else in what it may call: a lambda, a call operator.
     let inside = |token: &Token| {
