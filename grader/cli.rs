@@ -26,6 +26,7 @@ use crate::outbox::{self, Target};
 use crate::progress;
 use crate::report::{Report, json};
 use crate::selftest;
+use crate::watch;
 
 mod batch;
 
@@ -97,6 +98,9 @@ struct Check {
     /// Write the JSON report here as well; `-` for standard output and nothing but it.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Check again whenever the submission has changed, until Ctrl-C.
+    #[arg(long)]
+    watch: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -275,6 +279,7 @@ fn run(command: Command) -> ExitCode {
         interrupt::heed();
     }
     match command {
+        Command::Check(check) if check.watch => watched(&check),
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
             let delivery = Delivery { target: check.report.map(Target::of), ..Delivery::default() };
@@ -317,6 +322,23 @@ fn run(command: Command) -> ExitCode {
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
     }
+}
+
+/// Checks until it is interrupted, with the same command line each time.
+fn watched(check: &Check) -> ExitCode {
+    let unusable = match &check.report {
+        Some(report) if report == Path::new("-") => Err("with --watch, let --report name a file".to_owned()),
+        _ => usable(&check.path),
+    };
+    if let Err(reason) = unusable {
+        let delivery = Delivery { target: check.report.clone().map(Target::of), ..Delivery::default() };
+        return delivery.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
+    }
+    let mut typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(at) = typed.iter().position(|word| word == "--watch") {
+        typed.remove(at);
+    }
+    plain(|| match watch::run(&check.path, &typed)? {})
 }
 
 /// Writes an autograder. A folder that is not vacant is a usage error.

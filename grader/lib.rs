@@ -37,6 +37,7 @@ pub mod interrupt;
 pub mod outbox;
 pub mod progress;
 pub mod selftest;
+mod watch;
 
 #[cfg(test)]
 #[path = "tests/mutate.rs"]

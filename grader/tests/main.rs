@@ -5,6 +5,7 @@ mod fake;
 mod cli_faces;
 mod cli_leaks;
 mod cli_submissions;
+mod cli_watch;
 mod engine_cpu;
 mod engine_cuda;
 mod hostile;
