@@ -21,7 +21,9 @@ pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>) -> Cause {
     );
     let lesson = "A tile of 32 x 8 cells loads an apron of 36 x 12: 432 words, 1.69 a cell, 0.84 a cell-step.";
     let Some(((rows, columns), apron)) = geometry.map(|geometry| apron(geometry, n)) else {
-        return too_many("Cells are read from global memory more often than two timesteps need.").with(measured).with(lesson);
+        return too_many("Cells are read from global memory more often than two timesteps need.")
+            .with(measured)
+            .with(lesson);
     };
     let ideal = apron as f64 / (reads.cells.max(1) as f64 * f64::from(reads.timesteps));
     let (high, wide) = (rows + 2 * HALO, columns + 2 * HALO);
@@ -31,7 +33,8 @@ pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>) -> Cause {
         wide * high
     );
     if ideal > reads.budget && reads.words >= apron {
-        let said = format!("The tile of {columns} x {rows} cells is too small: its apron alone costs more than the budget.");
+        let said =
+            format!("The tile of {columns} x {rows} cells is too small: its apron alone costs more than the budget.");
         return Cause::new(Code::TileTooSmall, said).with(own).with(measured).with(lesson);
     }
     let cause = match reads.words / apron.max(1) {
@@ -83,7 +86,10 @@ mod tests {
         assert_eq!(twice.code, Code::ReadsTooMany);
         assert!(twice.sentence.contains("read 2 times"), "{twice:?}");
         let small = cause(&counted(16_744_464), 2048, Some(&launched(512, 512)));
-        assert_eq!((small.code, small.evidence[0].contains("4 x 4 cells needs an apron of 8 x 8: 64 words")), (Code::TileTooSmall, true));
+        assert_eq!(
+            (small.code, small.evidence[0].contains("4 x 4 cells needs an apron of 8 x 8: 64 words")),
+            (Code::TileTooSmall, true)
+        );
         let naive = cause(&counted(52_000_000), 2048, None);
         assert_eq!(naive.code, Code::ReadsTooMany);
     }

@@ -1,9 +1,9 @@
-//! The names of the causes that a diagnosis can come to.
+//! The names of the faults that have a page: causes that a diagnosis can come to, and remarks on main().
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A cause, by the name of its page (`heat-grader explain CODE`).
+/// A fault, by the name of its page (`heat-grader explain CODE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
@@ -55,10 +55,14 @@ pub enum Code {
     ReadsTooMany,
     /// The tile is so small that its apron costs more than the budget.
     TileTooSmall,
+    /// The program fills only one of its two grids; a remark on main(), never a cause.
+    OneBufferUnfilled,
+    /// The program copies the grid to the host after every launch; a remark on main(), never a cause.
+    CopyEveryStep,
 }
 
 impl Code {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::OnlyOneStep,
         Self::TooManySteps,
         Self::HaloTooSmall,
@@ -83,6 +87,8 @@ impl Code {
         Self::IndexOutOfRange,
         Self::ReadsTooMany,
         Self::TileTooSmall,
+        Self::OneBufferUnfilled,
+        Self::CopyEveryStep,
     ];
 
     /// The name as reports, pages and the command line spell it.
@@ -112,10 +118,12 @@ impl Code {
             Self::IndexOutOfRange => "index-out-of-range",
             Self::ReadsTooMany => "reads-too-many",
             Self::TileTooSmall => "tile-too-small",
+            Self::OneBufferUnfilled => "one-buffer-unfilled",
+            Self::CopyEveryStep => "copy-every-step",
         }
     }
 
-    /// The cause of that name.
+    /// The fault of that name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.name() == name)
     }

@@ -93,8 +93,10 @@ fn too_small(scene: &Scene, rows: usize, columns: usize) -> Cause {
             blocks_and_threads(geometry),
             scene.n()
         ));
-        let directions =
-            [("column", columns, geometry.grid[0], geometry.block[0]), ("row", rows, geometry.grid[1], geometry.block[1])];
+        let directions = [
+            ("column", columns, geometry.grid[0], geometry.block[0]),
+            ("row", rows, geometry.grid[1], geometry.block[1]),
+        ];
         for (noun, reached, blocks, threads) in directions {
             let (blocks, threads) = (blocks as usize, threads as usize);
             if reached < last && blocks > 0 && reached % blocks == 0 && reached / blocks != threads {
@@ -121,10 +123,8 @@ fn exchanged_axes(scene: &Scene, rows: usize, columns: usize) -> Cause {
     let said = "The block's two indices are in each other's place: the x index counts tiles downwards.";
     let cause = Cause::new(Code::GridTooSmall, said).with(reached(rows, columns));
     match &scene.geometry {
-        Some(geometry) => cause.with(format!(
-            "The launch has {}: enough, if x counted columns and y rows.",
-            blocks_and_threads(geometry)
-        )),
+        Some(geometry) => cause
+            .with(format!("The launch has {}: enough, if x counted columns and y rows.", blocks_and_threads(geometry))),
         None => cause,
     }
 }

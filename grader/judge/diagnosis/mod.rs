@@ -61,8 +61,8 @@ impl Cause {
     fn tried(code: Code, sentence: impl Into<String>, scene: &Scene) -> Self {
         let written = scene.interior().filter(|&(row, column)| !scene.is_unwritten(row, column)).count();
         Self::new(code, sentence).with(format!(
-            "A kernel with this fault, tried on the grid before launch {}, gives your value in every one of {} interior \
-             cells (n = {}).",
+            "A kernel with this fault, tried on the grid before launch {}, gives the same value in every one of {} \
+             interior cells (n = {}).",
             scene.launch,
             super::grouped(written as u64),
             scene.n()
@@ -71,7 +71,7 @@ impl Cause {
 }
 
 /// What else is known of the submission.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Known {
     pub launch: Option<Arc<LaunchOf>>,
     /// Line of heat.cu where the kernel uses the exercise's n as a number of its own.
@@ -127,7 +127,8 @@ fn from_grids(scene: &Scene, scheduled: Vec<Cause>, accesses: Vec<Cause>, causes
     let tiled = (telling && !explained).then(|| tiles::cause(scene)).flatten();
     let ring = ring::cause(scene);
     let alone = ring.as_ref().is_some_and(|(_, alone)| *alone);
-    let (first, last) = if raced { (scheduled, tiled.into_iter().collect()) } else { (Vec::from_iter(tiled), scheduled) };
+    let (first, last) =
+        if raced { (scheduled, tiled.into_iter().collect()) } else { (Vec::from_iter(tiled), scheduled) };
     causes.extend(first);
     causes.extend(last);
     let mut ring = ring.map(|(cause, _)| cause);
@@ -177,7 +178,6 @@ fn written_n(seen: &Seen, known: &Known, far: bool) -> Option<Cause> {
 
 fn stored_into_input(change: InputChange) -> Cause {
     let InputChange { launch, row, column, before, after } = change;
-    Cause::new(Code::InPlaceUpdate, "The kernel stores into the grid that it reads.").with(format!(
-        "Launch {launch} changed row {row}, column {column} of its input from {before} to {after}."
-    ))
+    Cause::new(Code::InPlaceUpdate, "The kernel stores into the grid that it reads.")
+        .with(format!("Launch {launch} changed row {row}, column {column} of its input from {before} to {after}."))
 }

@@ -70,11 +70,6 @@ impl<'a> Scene<'a> {
         (f64::from(self.after.at(row, column)) - f64::from(value)).abs() <= self.bound
     }
 
-    /// Whether an interior cell is wrong, written or not.
-    pub fn is_wrong(&self, row: usize, column: usize) -> bool {
-        !self.meets(row, column, self.right.at(row, column))
-    }
-
     /// Whether there is an error in written interior cells, large enough to tell guesses apart.
     pub fn is_telling(&self) -> bool {
         let error = |(row, column): (usize, usize)| {
@@ -93,10 +88,5 @@ impl<'a> Scene<'a> {
     pub fn follows(&self, guess: impl Fn(usize, usize) -> f32) -> bool {
         let mut cells = self.interior();
         cells.all(|(row, column)| self.is_unwritten(row, column) || self.meets(row, column, guess(row, column)))
-    }
-
-    /// How far a guess may be off.
-    pub fn bound(&self) -> f64 {
-        self.bound
     }
 }

@@ -50,16 +50,10 @@ pub struct Sides {
 }
 
 impl Sides {
-    pub const ALL: Self = Self { north: true, south: true, west: true, east: true };
-
     /// All of them first, then every other choice of at least one.
     pub fn choices() -> impl Iterator<Item = Self> {
-        let of = |bits: u32| Self {
-            north: bits & 1 != 0,
-            south: bits & 2 != 0,
-            west: bits & 4 != 0,
-            east: bits & 8 != 0,
-        };
+        let of =
+            |bits: u32| Self { north: bits & 1 != 0, south: bits & 2 != 0, west: bits & 4 != 0, east: bits & 8 != 0 };
         (1..16).rev().map(of)
     }
 

@@ -38,7 +38,6 @@ pub fn causes(hazards: &[SeenHazard]) -> Vec<(Rank, Cause)> {
     order.into_iter().filter_map(of).collect()
 }
 
-
 fn rank(hazard: &Hazard) -> Rank {
     match hazard.kind {
         HazardKind::NeverWritten | HazardKind::OutOfRange | HazardKind::BarrierAfterExit => Rank::Access,

@@ -66,9 +66,7 @@ impl Field {
 
     /// Each interior cell's neighbour in that direction; 0 on the ring.
     fn shifted(&self, (down, across, _): (isize, isize, &str)) -> Self {
-        self.mapped(0.0, |row, column| {
-            self.at(row.saturating_add_signed(down), column.saturating_add_signed(across))
-        })
+        self.mapped(0.0, |row, column| self.at(row.saturating_add_signed(down), column.saturating_add_signed(across)))
     }
 
     /// What a timestep adds to the grid, over r; 0 on the ring.
@@ -266,7 +264,7 @@ fn table(weights: &Weights, r: f64) -> String {
     let diagonal = (5..9).any(|at| (weights[at] / r).abs() >= NEAR);
     let named: Vec<String> = (1..if diagonal { 9 } else { 5 }).map(multiple).collect();
     let centre = tidy((1.0 - weights[0]) / r);
-    format!("Its weights, from your cells: centre 1 - {centre}r, {}.", named.join(", "))
+    format!("The weights, worked out from the cells: centre 1 - {centre}r, {}.", named.join(", "))
 }
 
 /// Two decimals, without a minus before 0.

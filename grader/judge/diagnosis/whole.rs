@@ -113,7 +113,8 @@ fn ring_advanced(scene: &Scene) -> Option<Cause> {
     let outsides = [Outside::Cold, Outside::Nearest, Outside::Next];
     let sides =
         Sides::choices().find(|&sides| outsides.into_iter().any(|out| in_one(scene, &RingAdvanced(sides, out))))?;
-    let said = "The first timestep also advances ring cells in the block's copy, so the second one meets walls that moved.";
+    let said =
+        "The first timestep also advances ring cells in the block's copy, so the second one meets walls that moved.";
     Some(Cause::tried(Code::RingAdvancedInFirstStep, said, scene).with(walls(sides)))
 }
 
