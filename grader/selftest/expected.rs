@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::execute::HazardKind;
-use crate::report::{Hazard, Report};
+use crate::report::{Code, Hazard, Report};
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
@@ -37,6 +37,9 @@ pub struct Expected {
     pub launch_source: Option<LaunchSource>,
     /// The likeliest cause: a code, or `unknown` where there must be none.
     pub cause: Option<String>,
+    /// Codes of the remarks on main(), exactly these.
+    #[serde(default)]
+    pub remarks: Vec<Code>,
     /// With or without its namespaces.
     pub kernel: Option<String>,
     /// The author was not certain of the words.
@@ -118,6 +121,7 @@ impl Expected {
             }),
             self.kernel.as_ref().and_then(|kernel| other_kernel(kernel, report)),
             self.other_cause(report),
+            differs("remarks", &self.remarks, &report.remarks.iter().map(|remark| remark.code).collect()),
         ];
         found.extend(self.warnings(report));
         found.extend(self.first_mismatch.iter().flat_map(|fields| mismatch_fields(fields, report)));
@@ -195,7 +199,7 @@ fn mismatch_fields(expected: &Map<String, Value>, report: &Report) -> Vec<Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Cause, Code};
+    use crate::report::Cause;
 
     const TEXT: &str = r#"{"about": "x", "verdict": "fail", "failing_check": "race",
         "hazard": {"kind": "race", "line": 5}, "cuda": {"failing_check": "values", "hazard": null}}"#;

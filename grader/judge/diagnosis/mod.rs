@@ -21,6 +21,8 @@ pub(super) mod pattern;
 mod ring;
 mod scene;
 mod stencil;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod tiles;
 mod weights;
