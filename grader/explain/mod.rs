@@ -6,6 +6,7 @@ use crate::judge::diagnosis::Code;
 /// The page's file.
 fn source(code: Code) -> &'static str {
     match code {
+        Code::GridNotAdvanced => include_str!("grid-not-advanced.md"),
         Code::OnlyOneStep => include_str!("only-one-step.md"),
         Code::TooManySteps => include_str!("too-many-steps.md"),
         Code::HaloTooSmall => include_str!("halo-too-small.md"),

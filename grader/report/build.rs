@@ -16,7 +16,7 @@ use crate::judge::reads;
 use crate::judge::sanitizer;
 use crate::submission::LaunchSource;
 use crate::submission::remarks::{self, HostFault};
-use crate::verdict::{Check, Status, Verdict, failing_check};
+use crate::verdict::{Check, CheckId, Status, Verdict, failing_check};
 
 impl Report {
     /// A report on nothing: no check was made, because of `error`.
@@ -68,6 +68,13 @@ impl Report {
     pub fn unjudged(&self) -> Option<&Check> {
         let mut gates = self.checks.iter().filter(|check| check.id.gates(self.strict));
         gates.find(|check| check.status == Status::Skip).filter(|_| self.verdict == Verdict::Ungraded)
+    }
+
+    /// The likeliest cause as lines for the check that decided; nothing for any other.
+    pub fn cause_lines(&self, id: CheckId) -> Vec<String> {
+        let cause = self.causes.first().filter(|_| self.failing_check == Some(id));
+        let lines = |cause: &Cause| [format!("Cause: {}", cause.sentence), format!("`{}` tells more.", cause.explain)];
+        cause.map(lines).into_iter().flatten().collect()
     }
 
     /// Why there is no verdict, in one sentence; `None` when there is one.

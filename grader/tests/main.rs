@@ -8,6 +8,7 @@ mod cli_submissions;
 mod engine_cpu;
 mod engine_cuda;
 mod hostile;
+mod judge_causes;
 mod judge_sanitizer;
 mod judge_trials;
 mod report_formats;

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
+    /// A launch leaves the grid as it was.
+    GridNotAdvanced,
     /// A launch advances one timestep.
     OnlyOneStep,
     /// A launch advances more than two timesteps.
@@ -62,7 +64,8 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
+        Self::GridNotAdvanced,
         Self::OnlyOneStep,
         Self::TooManySteps,
         Self::HaloTooSmall,
@@ -94,6 +97,7 @@ impl Code {
     /// The name as reports, pages and the command line spell it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::GridNotAdvanced => "grid-not-advanced",
             Self::OnlyOneStep => "only-one-step",
             Self::TooManySteps => "too-many-steps",
             Self::HaloTooSmall => "halo-too-small",

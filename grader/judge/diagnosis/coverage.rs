@@ -33,14 +33,11 @@ pub fn cause(scene: &Scene) -> Option<Cause> {
             })
         }
         (rows, columns) => {
-            let across = if columns.is_none() { gaps(&written.columns, "column") } else { None };
-            let down = if rows.is_none() { gaps(&written.rows, "row") } else { None };
-            // One direction with gaps, the other whole: anything else has no name.
-            match (across, down) {
-                (Some(said), None) if all(rows) => Some(strided(said, scene)),
-                (None, Some(said)) if all(columns) => Some(strided(said, scene)),
-                _ => None,
-            }
+            // In each direction everything, or a part of each tile: anything else has no name.
+            let across = if all(columns) { Some(None) } else { gaps(&written.columns, "column").map(Some) };
+            let down = if all(rows) { Some(None) } else { gaps(&written.rows, "row").map(Some) };
+            let said: Vec<String> = [across?, down?].into_iter().flatten().collect();
+            (!said.is_empty()).then(|| strided(&said.join(", and "), scene))
         }
     }
 }
@@ -135,15 +132,15 @@ fn gaps(written: &[bool], noun: &str) -> Option<String> {
     let period = first + written[first..].iter().take_while(|is| !**is).count();
     let repeats = written.iter().enumerate().all(|(at, is)| *is == (at % period.max(1) < first));
     let seen_twice = first > 0 && period > first && 2 * period <= written.len();
-    (repeats && seen_twice).then(|| format!("of every {period} {noun}s only the first {}", words(first)))
+    (repeats && seen_twice).then(|| format!("of every {period} {noun}s only the first {} written", words(first)))
 }
 
 fn words(count: usize) -> String {
     if count == 1 { "one is".to_owned() } else { format!("{count} are") }
 }
 
-fn strided(said: String, scene: &Scene) -> Cause {
-    let sentence = format!("Some cells of each tile have no thread: {said} written.");
+fn strided(said: &str, scene: &Scene) -> Cause {
+    let sentence = format!("Some cells of each tile have no thread: {said}.");
     let cause = Cause::new(Code::CellsWithoutAThread, sentence);
     match &scene.geometry {
         Some(geometry) => cause.with(format!("The launch has {} at n = {}.", blocks_and_threads(geometry), scene.n())),

@@ -135,6 +135,7 @@ fn a_right_grid_a_single_wrong_cell_and_noise_have_no_cause() {
 
 #[test]
 fn the_number_of_timesteps_is_counted() {
+    assert_eq!(codes(&initial()), [Code::GridNotAdvanced]);
     assert_eq!(codes(&step(&initial(), R)), [Code::OnlyOneStep]);
     assert_eq!(codes(&step(&right(), R)), [Code::TooManySteps]);
     assert!(said(&step(&step(&right(), R), R)).contains("advances 4 timesteps"));
@@ -318,6 +319,11 @@ fn cells_that_nobody_wrote_are_told_by_where_they_lie() {
     let (code, text) = of(&missing(&|_, column| (column - 1) % 32 >= 8), blocks(4, 13, 8, 1));
     assert!(
         code == Code::CellsWithoutAThread && text.contains("of every 32 columns only the first 8 are written"),
+        "{text}"
+    );
+    let (code, text) = of(&missing(&|row, column| row % 8 != 1 || (column - 1) % 32 >= 8), blocks(4, 13, 8, 1));
+    assert!(
+        code == Code::CellsWithoutAThread && text.contains("and of every 8 rows only the first one is written"),
         "{text}"
     );
     // No pattern, no cause.

@@ -132,7 +132,8 @@ fn wrong_r(scene: &Scene) -> Option<Cause> {
 
 /// Four decimals: as exact as an r in a program is.
 fn rounded(value: f64) -> f64 {
-    (value * 1e4).round() / 1e4
+    // Adding 0 turns -0 into 0.
+    (value * 1e4).round() / 1e4 + 0.0
 }
 
 fn wrong_stencil(scene: &Scene) -> Option<Cause> {

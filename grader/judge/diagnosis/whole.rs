@@ -21,6 +21,10 @@ pub fn cause(scene: &Scene) -> Option<Cause> {
 }
 
 fn step_count(scene: &Scene) -> Option<Cause> {
+    if scene.is(scene.before) {
+        let said = "The launch leaves the grid as it was: no timestep is taken.";
+        return Some(Cause::tried(Code::GridNotAdvanced, said, scene));
+    }
     let one = step(scene.before, scene.r);
     if scene.is(&one) {
         let said = "The launch advances one timestep; the second one is missing.";
