@@ -10,11 +10,11 @@ mod report_junit;
 use crate::fake;
 
 use fake::stations::FakeStations;
-use fake::{FakeEngine, ended_by, hazard, two_steps, with_cell};
-use heat_grader::execute::{HazardKind, Memory, Processor, RunFault, Watch};
+use fake::{FakeEngine, ended_by, hazard, step, two_steps, with_cell};
+use heat_grader::execute::{Hazard, HazardKind, Memory, Processor, RunFault, Watch};
 use heat_grader::exit_code::ExitCode;
 use heat_grader::grade::{Graded, Refusal};
-use heat_grader::report::{Report, github, json, text};
+use heat_grader::report::{Report, github, json, junit, text};
 use heat_grader::verdict::{Check, CheckId, Status, Verdict};
 
 fn plain_text(graded: &Graded) -> String {
@@ -186,7 +186,7 @@ fn a_cause_stands_where_the_failure_is_explained_and_a_learners_name_in_it_is_es
     let lines = graded.report.cause_lines(CheckId::Memory);
     assert!(lines[0].starts_with("Cause: An index runs past the end of array a\\u{1b}"), "{lines:?}");
     assert!(graded.report.cause_lines(CheckId::Values).is_empty());
-    assert!(junit::render(&graded.report).unwrap().contains("heat-grader explain index-out-of-range"));
+    assert!(junit::render_one(&graded.report).unwrap().contains("heat-grader explain index-out-of-range"));
 }
 
 #[test]
