@@ -58,7 +58,7 @@ fn remarks(report: &Report) -> String {
         let said = format!("heat.cu:{}: {} (`{}`)", remark.line, remark.sentence, remark.explain);
         text.push_str(&wrapped(&said, 2));
     }
-    if text.is_empty() { text } else { format!("\nIn main(), which the grader does not run:\n{text}") }
+    if text.is_empty() { text } else { format!("\nIn the program around the kernel, which is never run here:\n{text}") }
 }
 
 /// One line a tool, or why there is none.

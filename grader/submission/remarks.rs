@@ -56,8 +56,12 @@ pub fn written_n(program: &Program, kernel: &Kernel, n: u32) -> Option<u32> {
 pub fn host_faults(program: &Program, kernel: &Kernel) -> Vec<Remark> {
     let own = kernel.name.rsplit("::").next().unwrap_or_default();
     let mut remarks: Vec<Remark> = Vec::new();
-    for launch in launches(program).into_iter().filter(|launch| &*launch.kernel == own) {
-        let found = [unstable(program, &launch), unfilled(program, &launch), copied(program, &launch)];
+    let launches: Vec<Launch> = launches(program).into_iter().filter(|launch| &*launch.kernel == own).collect();
+    // Beside a stable one an unstable r is there to be shown.
+    let shown = !launches.iter().all(|launch| unstable(program, launch).is_some());
+    for launch in &launches {
+        let unstable = unstable(program, launch).filter(|_| !shown);
+        let found = [unstable, unfilled(program, launch), copied(program, launch)];
         for remark in found.into_iter().flatten() {
             if !remarks.iter().any(|known| known.fault == remark.fault) {
                 remarks.push(remark);
@@ -293,6 +297,11 @@ mod tests {
         assert!(faults("const float r = 0.25f;\ntwo<<<1, 2>>>(a, b, n, r);").is_empty());
         assert!(faults("float r = 0.3f;\nr = 0.2f;\ntwo<<<1, 2>>>(a, b, n, r);").is_empty());
         assert!(faults("for (float r : {0.24f, 0.26f}) two<<<1, 2>>>(a, b, n, r);").is_empty());
+    }
+
+    #[test]
+    fn an_unstable_r_beside_a_stable_one_is_there_to_be_shown() {
+        assert!(faults("two<<<1, 2>>>(a, b, n, 0.24f);\ntwo<<<1, 2>>>(a, b, n, 0.26f);").is_empty());
     }
 
     const ALLOCATED: &str = "float *a, *b; cudaMalloc(&a, 4 * n); cudaMalloc(&b, 4 * n);\n\

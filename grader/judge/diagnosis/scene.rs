@@ -26,15 +26,19 @@ pub struct Scene<'a> {
     pub geometry: Option<Geometry>,
     /// Which launch it is, from 1.
     pub launch: u32,
+    /// The written interior cell with the largest error: where a wrong guess fails soonest.
+    pub worst: (usize, usize),
     /// How far a guess may be off.
     bound: f64,
+    /// The error there.
+    largest: f64,
     /// Whether cells that are not finite are cells that nobody wrote.
     unwritten: bool,
 }
 
 impl<'a> Scene<'a> {
-    /// `tolerance` is that of a right kernel after one launch. `None` where the grids have no interior, differ in size, or
-    /// every wrong cell is off by so little that any guess might fit.
+    /// `tolerance` is that of a right kernel after one launch; `unwritten` says that cells which are not finite are cells that
+    /// nobody wrote. `None` where the grids have no interior or differ in size.
     pub fn new(
         (before, after): (&'a Grid, &'a Grid),
         r: f32,
@@ -46,7 +50,16 @@ impl<'a> Scene<'a> {
             return None;
         }
         let right = step(&step(before, r), r);
-        Some(Self { r, before, after, right, geometry, launch, bound: tolerance * ROOM, unwritten })
+        let bound = tolerance * ROOM;
+        let scene = Self { r, before, after, right, geometry, launch, worst: (1, 1), bound, largest: 0.0, unwritten };
+        let (mut worst, mut largest) = (scene.worst, scene.largest);
+        for (row, column) in scene.interior().filter(|&(row, column)| !scene.is_unwritten(row, column)) {
+            let error = (f64::from(after.at(row, column)) - f64::from(scene.right.at(row, column))).abs();
+            if error > largest {
+                (worst, largest) = ((row, column), error);
+            }
+        }
+        Some(Self { worst, largest, ..scene })
     }
 
     /// Cells a side.
@@ -72,11 +85,7 @@ impl<'a> Scene<'a> {
 
     /// Whether there is an error in written interior cells, large enough to tell guesses apart.
     pub fn is_telling(&self) -> bool {
-        let error = |(row, column): (usize, usize)| {
-            (f64::from(self.after.at(row, column)) - f64::from(self.right.at(row, column))).abs()
-        };
-        let mut written = self.interior().filter(|&(row, column)| !self.is_unwritten(row, column));
-        written.any(|cell| error(cell) > CLEAR * self.bound)
+        self.largest > CLEAR * self.bound
     }
 
     /// Whether a guess at the grid meets every interior cell that was written.
@@ -86,7 +95,9 @@ impl<'a> Scene<'a> {
 
     /// The same for a guess given cell by cell.
     pub fn follows(&self, guess: impl Fn(usize, usize) -> f32) -> bool {
+        let meets = |row: usize, column: usize| self.meets(row, column, guess(row, column));
         let mut cells = self.interior();
-        cells.all(|(row, column)| self.is_unwritten(row, column) || self.meets(row, column, guess(row, column)))
+        meets(self.worst.0, self.worst.1)
+            && cells.all(|(row, column)| self.is_unwritten(row, column) || meets(row, column))
     }
 }

@@ -109,17 +109,18 @@ pub fn inside(u: &Grid, row: isize, column: isize) -> bool {
     (1..last).contains(&row) && (1..last).contains(&column)
 }
 
-/// Whether a kernel in tiles of that size, the first at (origin, origin), makes of the grid what the submission made. Gives
-/// up at the first cell that differs, so a wrong guess costs one tile.
+/// Whether a kernel in tiles of that size, the first at (origin, origin), makes of the grid what the submission made. The
+/// tile with the largest error comes first, and the first cell that differs ends it: a wrong guess costs one tile.
 pub fn makes(scene: &Scene, kernel: &impl Kernel, (height, width): (usize, usize), origin: usize) -> bool {
     let n = scene.n();
-    let mut tops = (origin..n - 1).step_by(height.max(1));
-    tops.all(|top| {
-        (origin..n - 1).step_by(width.max(1)).all(|left| {
-            let (height, width) = (height as isize, width as isize);
-            tile_agrees(scene, kernel, &Tile { top: top as isize, left: left as isize, height, width })
-        })
-    })
+    let (high, wide) = (height.max(1), width.max(1));
+    let agrees = |top: usize, left: usize| {
+        let (height, width) = (high as isize, wide as isize);
+        tile_agrees(scene, kernel, &Tile { top: top as isize, left: left as isize, height, width })
+    };
+    let first = |at: usize, side: usize| origin + (at - origin) / side * side;
+    agrees(first(scene.worst.0, high), first(scene.worst.1, wide))
+        && (origin..n - 1).step_by(high).all(|top| (origin..n - 1).step_by(wide).all(|left| agrees(top, left)))
 }
 
 fn tile_agrees(scene: &Scene, kernel: &impl Kernel, tile: &Tile) -> bool {

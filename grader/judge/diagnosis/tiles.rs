@@ -65,8 +65,8 @@ fn beyond(tile: &Tile, sides: Sides, row: isize, column: isize) -> isize {
 enum Halo {
     /// The first timestep leaves the cells around the tile as they were loaded.
     NotAdvanced,
-    /// The second timestep finds 0 around the tile.
-    Empty,
+    /// The second timestep finds 0 around the tile; whether also where the ring lies there.
+    Empty { ring: bool },
     /// No more than so many cells around the tile are loaded; what lies beyond is 0.
     Loaded(isize),
 }
@@ -85,7 +85,7 @@ impl Kernel for Missing {
         let outside = beyond(tile, self.1, row, column) > 0;
         match self.0 {
             Halo::NotAdvanced if outside => Middle::Kept,
-            Halo::Empty if outside => Middle::Cold,
+            Halo::Empty { ring } if outside && (ring || inside(u, row, column)) => Middle::Cold,
             _ if inside(u, row, column) => Middle::Advanced,
             _ => Middle::Kept,
         }
@@ -93,7 +93,8 @@ impl Kernel for Missing {
 }
 
 fn halo(scene: &Scene, size: (usize, usize), origin: usize) -> Option<Cause> {
-    let kinds = [Halo::NotAdvanced, Halo::Empty, Halo::Loaded(1), Halo::Loaded(0)];
+    let empty = [false, true].map(|ring| Halo::Empty { ring });
+    let kinds = [Halo::NotAdvanced, empty[0], empty[1], Halo::Loaded(1), Halo::Loaded(0)];
     let fits = |&(sides, halo): &(Sides, Halo)| makes(scene, &Missing(halo, sides), size, origin);
     let (sides, halo) = Sides::choices().flat_map(|sides| kinds.map(|halo| (sides, halo))).find(fits)?;
     let said = match halo {
@@ -101,7 +102,7 @@ fn halo(scene: &Scene, size: (usize, usize), origin: usize) -> Option<Cause> {
             "The second timestep reads cells around the tile that the first one did not advance: the halo is one cell too \
              small."
         }
-        Halo::Empty => "The second timestep reads 0 around the tile: the first one left no result there.",
+        Halo::Empty { .. } => "The second timestep reads 0 around the tile: the first one left no result there.",
         Halo::Loaded(0) => "Cells around the tile are taken as 0: no halo is loaded.",
         Halo::Loaded(_) => "Only one cell around the tile is loaded; two timesteps need two.",
     };

@@ -8,6 +8,8 @@ use crate::grid::Grid;
 
 /// Most timesteps that a launch is tried for.
 const MOST_STEPS: u32 = 6;
+/// Rows that are tried at once.
+const STRIP: usize = 8;
 /// How far from the ring a moved result must be the right one.
 const DEEP: usize = 3;
 
@@ -108,15 +110,15 @@ impl Kernel for RingAdvanced {
     }
 }
 
-/// One tile as large as the interior.
-fn in_one(scene: &Scene, kernel: &impl Kernel) -> bool {
-    makes(scene, kernel, (scene.n() - 2, scene.n() - 2), 1)
+/// The same in every tile, so the tiles may be of any size: strips of rows.
+fn anywhere(scene: &Scene, kernel: &impl Kernel) -> bool {
+    makes(scene, kernel, (STRIP, scene.n() - 2), 1)
 }
 
 fn ring_advanced(scene: &Scene) -> Option<Cause> {
     let outsides = [Outside::Cold, Outside::Nearest, Outside::Next];
     let sides =
-        Sides::choices().find(|&sides| outsides.into_iter().any(|out| in_one(scene, &RingAdvanced(sides, out))))?;
+        Sides::choices().find(|&sides| outsides.into_iter().any(|out| anywhere(scene, &RingAdvanced(sides, out))))?;
     let said =
         "The first timestep also advances ring cells in the block's copy, so the second one meets walls that moved.";
     Some(Cause::tried(Code::RingAdvancedInFirstStep, said, scene).with(walls(sides)))
@@ -145,7 +147,7 @@ impl Kernel for RingCold {
 
 fn ring_cold(scene: &Scene) -> Option<Cause> {
     Sides::choices().find_map(|sides| {
-        let fits = |loaded| in_one(scene, &RingCold { sides, loaded });
+        let fits = |loaded| anywhere(scene, &RingCold { sides, loaded });
         let said = if fits(false) {
             "Ring cells are taken for cells outside the grid: their temperature is read as 0."
         } else if fits(true) {
@@ -174,7 +176,7 @@ fn moved(scene: &Scene) -> Option<Cause> {
     let directions = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)];
     directions.into_iter().find_map(|(down, across)| {
         let exact = [Outside::Cold, Outside::Nearest, Outside::Next];
-        let exact = exact.into_iter().any(|outside| in_one(scene, &Moved(down, across, outside)));
+        let exact = exact.into_iter().any(|outside| anywhere(scene, &Moved(down, across, outside)));
         if !exact && !moved_inside(scene, down, across) {
             return None;
         }
