@@ -4,8 +4,9 @@ use crate::fake;
 
 use fake::*;
 use heat_grader::execute::{Actor, Hazard, HazardKind, Memory, Place};
+use heat_grader::grid::Grid;
 use heat_grader::judge::Judgement;
-use heat_grader::judge::diagnosis::Code;
+use heat_grader::judge::diagnosis::{Code, Known};
 use heat_grader::verdict::{CheckId, Status};
 
 fn codes(judgement: &Judgement) -> Vec<Code> {
@@ -89,4 +90,30 @@ fn a_fault_of_arithmetic_comes_before_what_the_threads_did_and_a_race_before_wha
     let never = Hazard { memory: race("tile").memory, ..hazard(HazardKind::NeverWritten) };
     let judgement = judged(&seeing(spoilt, vec![never, race("tile")]));
     assert_eq!(codes(&judgement), [Code::MissingBarrier, Code::SharedNotFilled]);
+}
+
+#[test]
+fn a_number_in_place_of_n_is_a_cause_where_the_far_walls_or_far_rows_show_it() {
+    let far_walls = |grid: &Grid, r: f32, _: u32| {
+        let n = grid.n();
+        let next = two_steps(grid, r);
+        (1..n - 1).fold(next, |next, row| {
+            let value = next.at(row, n - 2) + 1.0 + row as f32 / 7.0;
+            with_cell(&next, row, n - 2, value)
+        })
+    };
+    let known = || Known { launch: None, written_n: Some(31) };
+    let judgement = judged_knowing(&FakeEngine::new(far_walls), false, known());
+    assert_eq!(codes(&judgement), [Code::HardCodedN]);
+    assert!(judgement.causes[0].sentence.contains("(line 31)"));
+    assert!(
+        codes(&judged(&FakeEngine::new(far_walls))).is_empty(),
+        "without the number in the text nothing is certain"
+    );
+    let middle = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 9, 9, 9.0));
+    assert!(codes(&judged_knowing(&middle, false, known())).is_empty());
+    let load = |cell| Hazard { memory: Some(Memory::In { cell }), ..hazard(HazardKind::OutOfRange) };
+    let outside = |cell| codes(&judged_knowing(&seeing(FakeEngine::right(), vec![load(cell)]), false, known()));
+    assert_eq!(outside(12_291), [Code::HardCodedN, Code::IndexOutOfRange]);
+    assert_eq!(outside(20 * 20 + 5), [Code::IndexOutOfRange], "the row below the grid");
 }

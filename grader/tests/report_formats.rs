@@ -72,6 +72,7 @@ fn verdicts_and_exit_codes_follow_the_checks() {
         ("raced", Verdict::Fail, 1, Some(CheckId::Race)),
         ("hung", Verdict::Fail, 1, Some(CheckId::Values)),
         ("chatty", Verdict::Pass, 0, None),
+        ("one_step", Verdict::Fail, 1, Some(CheckId::Values)),
         ("nan", Verdict::Fail, 1, Some(CheckId::Values)),
         ("no_compile", Verdict::Fail, 1, Some(CheckId::Compile)),
         ("no_kernel", Verdict::Fail, 1, Some(CheckId::Kernel)),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::hazards::{self, SeenHazard};
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::{Seen, reads};
-use crate::execute::InputChange;
+use crate::execute::{HazardKind, InputChange, Memory};
 use crate::submission::Geometry;
 use crate::verdict::{Check, CheckId, Status};
 
@@ -97,7 +97,8 @@ pub fn causes(seen: &Seen, checks: &[Check], known: &Known) -> Vec<Cause> {
     }
     let wrong = seen.gating().find_map(|outcome| Some((outcome, outcome.first.as_ref()?)));
     let scene = wrong.as_ref().and_then(|(outcome, first)| scene_of(seen, outcome, first, known));
-    let far = wrong.is_some_and(|(outcome, first)| at_far_walls(outcome, first)) || failed(CheckId::Memory);
+    let far = wrong.is_some_and(|(outcome, first)| at_far_walls(outcome, first))
+        || (failed(CheckId::Memory) && far_outside(seen));
     match &scene {
         Some(scene) => from_grids(scene, scheduled, accesses, &mut causes),
         None => causes.extend(scheduled.into_iter().chain(accesses)),
@@ -167,6 +168,19 @@ fn at_far_walls(outcome: &Outcome, first: &FirstMismatch) -> bool {
     wrong.is_some_and(|cells| cells.near_ring == cells.count && cells.rows.1.max(cells.columns.1) >= far)
 }
 
+/// Whether an access went to rows that only another size's grid has.
+fn far_outside(seen: &Seen) -> bool {
+    seen.gating().any(|outcome| {
+        let n = i64::from(outcome.planned.n);
+        // A halo reaches two rows beyond the grid.
+        let far = |cell: i64| cell >= n * (n + 3);
+        outcome.hazards.iter().any(|hazard| match hazard.memory {
+            Some(Memory::In { cell } | Memory::Out { cell }) => hazard.kind == HazardKind::OutOfRange && far(cell),
+            _ => false,
+        })
+    })
+}
+
 /// A number in place of n, where the kernel fails at another n.
 fn written_n(seen: &Seen, known: &Known, far: bool) -> Option<Cause> {
     let line = known.written_n.filter(|_| far)?;
@@ -174,7 +188,7 @@ fn written_n(seen: &Seen, known: &Known, far: bool) -> Option<Cause> {
     let other = seen.gating().find(|outcome| {
         outcome.planned.n != n && (!outcome.grids_right() || outcome.fault.is_some() || !outcome.hazards.is_empty())
     })?;
-    let said = format!("The kernel uses {n} where it is given n (line {line}): right at n = {n} only.");
+    let said = format!("The kernel uses {n} where it is given n (line {line}), which holds at n = {n} only.");
     Some(Cause::new(Code::HardCodedN, said).with(format!("It goes wrong at n = {}.", other.planned.n)))
 }
 
