@@ -19,8 +19,10 @@ use crate::delivery::{Delivery, Format};
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
+use crate::explain;
 use crate::grade::{self, EngineChoice, Graded, Order, Workshop};
 use crate::interrupt::{self, set_last_words};
+use crate::judge::diagnosis::Code;
 use crate::judge::plan::Scope;
 use crate::outbox::{self, Target};
 use crate::progress;
@@ -66,6 +68,14 @@ enum Command {
         /// Of a batch's summary.json instead.
         #[arg(long)]
         summary: bool,
+    },
+    /// Explain a fault that a report names: what happens, how to see it, where the lesson tells more.
+    Explain {
+        /// A cause of a report; without one, the list of all.
+        code: Option<String>,
+        /// All pages as one Markdown page.
+        #[arg(long, conflicts_with = "code")]
+        all: bool,
     },
     /// Grade on Gradescope.
     #[command(subcommand)]
@@ -238,9 +248,12 @@ impl Command {
             Self::Grade(grade) => grade.common.walls,
             Self::Batch(batch) => batch.common.walls,
             Self::Worker(walls) | Self::CudaWorker(walls) => *walls,
-            Self::Merge(_) | Self::Selftest(_) | Self::Doctor { .. } | Self::Schema { .. } | Self::Gradescope(_) => {
-                Walls { outer_sandbox: false, no_sandbox: false }
-            }
+            Self::Merge(_)
+            | Self::Selftest(_)
+            | Self::Doctor { .. }
+            | Self::Schema { .. }
+            | Self::Explain { .. }
+            | Self::Gradescope(_) => Walls { outer_sandbox: false, no_sandbox: false },
         }
     }
 }
@@ -318,6 +331,7 @@ fn run(command: Command) -> ExitCode {
             outbox::print(&if summary { summary::schema()? } else { json::schema()? });
             Ok(ExitCode::Passed)
         }),
+        Command::Explain { code, all } => plain(|| Ok(explained(code.as_deref(), all))),
         Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
@@ -339,6 +353,24 @@ fn watched(check: &Check) -> ExitCode {
         typed.remove(at);
     }
     plain(|| match watch::run(&check.path, &typed)? {})
+}
+
+/// Prints a page, all of them, or their list. A code that is none is a usage error.
+fn explained(code: Option<&str>, all: bool) -> ExitCode {
+    let page = match code {
+        Some(typed) => match Code::of_name(typed) {
+            Some(code) => explain::page(code),
+            None => {
+                let known = "heat-grader: there is no such cause; `heat-grader explain` lists them\n";
+                outbox::warn(known);
+                return ExitCode::Usage;
+            }
+        },
+        None if all => explain::markdown(),
+        None => explain::list(),
+    };
+    outbox::print(&page);
+    ExitCode::Passed
 }
 
 /// Writes an autograder. A folder that is not vacant is a usage error.

@@ -32,6 +32,7 @@ pub mod confine;
 pub mod delivery;
 pub mod doctor;
 pub mod exit_code;
+pub mod explain;
 pub mod grade;
 pub mod interrupt;
 pub mod outbox;

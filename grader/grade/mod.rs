@@ -18,11 +18,13 @@ use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge;
 use crate::judge::answer::{self, Given};
+use crate::judge::diagnosis::Known;
 use crate::judge::plan::{Planned, Scope};
 use crate::judge::{Judge, Judgement, Options};
 use crate::progress::Progress;
 use crate::report::{self, Diagnostic, Launch, Report, build, escape};
 use crate::submission::Kernel;
+use crate::submission::remarks::Remark;
 use crate::verdict::{Check, CheckId, Status};
 
 mod engines;
@@ -131,6 +133,10 @@ pub struct Found {
     pub launch: Result<Launch, Check>,
     /// The launch for any n; `None` when there is no launch.
     pub geometry: Option<Arc<GeometryOf>>,
+    /// Line where the kernel uses the exercise's n as a number of its own.
+    pub written_n: Option<u32>,
+    /// Faults of the host's code that are certain from the text.
+    pub remarks: Vec<Remark>,
 }
 
 /// An engine ready to run trials, or why there is none.
@@ -236,6 +242,8 @@ fn run_stations(
             }
         };
         draft.take_kernel(&found.kernel);
+        draft.known = Known { launch: found.geometry.clone(), written_n: found.written_n };
+        draft.report.remarks = found.remarks.iter().map(build::remark).collect();
         match &found.launch {
             Ok(launch) => draft.take_launch(launch.clone()),
             Err(check) => {
@@ -285,7 +293,7 @@ fn judgement(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> any
         draft.options.scope = Scope::Full;
         draft.report.scope = Some(Scope::Full);
     }
-    let mut judge = Judge::new(exercise, draft.options, means);
+    let mut judge = Judge::new(exercise, draft.options, means).knowing(draft.known.clone());
     let progress = (!draft.quiet).then(|| Progress::count(judge.plan().len() as u64, "trials"));
     let show = |planned: &Planned| {
         if let Some(progress) = &progress {
@@ -312,6 +320,8 @@ struct Draft {
     reads: Option<judge::reads::Reads>,
     options: Options,
     quiet: bool,
+    /// What the text says, for the diagnosis.
+    known: Known,
 }
 
 impl Draft {
@@ -323,7 +333,7 @@ impl Draft {
         (report.scope, report.strict, report.seed) = (Some(order.scope), order.strict, Some(seed));
         report.submission = Some(submission);
         let options = Options { scope: order.scope, strict: order.strict, seed };
-        Self { report, checks: Vec::new(), reads: None, options, quiet: order.quiet }
+        Self { report, checks: Vec::new(), reads: None, options, quiet: order.quiet, known: Known::default() }
     }
 
     fn add(&mut self, check: Check) {
@@ -384,6 +394,7 @@ impl Draft {
             self.checks.retain(|earlier| earlier.id != check.id);
             self.checks.push(check);
         }
+        self.report.causes = judgement.causes.iter().map(build::cause).collect();
         let first = judgement.first_mismatch;
         self.report.first_mismatch = first.as_ref().map(|first| build::first_mismatch(first, exercise));
         self.report.error_map = first.map(|first| first.map);

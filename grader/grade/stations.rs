@@ -220,7 +220,9 @@ impl Stations for Machine<'_> {
             }
             Err(check) => (Err(check), None),
         };
-        Ok(Found { kernel, launch, geometry })
+        let written_n = submission::remarks::written_n(&program, &kernel, n);
+        let remarks = submission::remarks::host_faults(&program, &kernel);
+        Ok(Found { kernel, launch, geometry, written_n, remarks })
     }
 
     fn host(&self, source: &Source, found: &Found) -> Result<Self::Host> {

@@ -310,6 +310,8 @@ impl<'a> Case<'a> {
             cell: wrong.cell,
             writer: Writer::Unknown,
             map: wrong.map.clone(),
+            before: bracket.is_placed().then(|| bracket.right.1.clone()),
+            after: wrong.grid.clone(),
         });
     }
 

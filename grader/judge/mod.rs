@@ -9,7 +9,7 @@ mod bracket;
 pub mod case;
 pub mod cells;
 mod clock;
-mod diagnose;
+pub mod diagnosis;
 pub mod error_map;
 pub mod hazards;
 pub mod outcome;
@@ -21,6 +21,7 @@ pub mod timing;
 mod values;
 mod words;
 
+use diagnosis::{Cause, Known};
 use hazards::SeenHazard;
 use outcome::{FirstMismatch, Outcome};
 use plan::{Kind, Means, Planned, Scope};
@@ -86,6 +87,7 @@ pub struct Judge<'a> {
     means: Means,
     plan: Vec<Planned>,
     outcomes: Vec<Outcome>,
+    known: Known,
 }
 
 /// What the trials of a submission came to.
@@ -93,6 +95,8 @@ pub struct Judge<'a> {
 pub struct Judgement {
     /// Checks `values` to `time` in order, preceded by `launch` when a launch was refused.
     pub checks: Vec<Check>,
+    /// Why it is wrong, the likeliest first; empty when nothing is wrong or nothing is certain.
+    pub causes: Vec<Cause>,
     /// The first cell that disagrees, in row-major order, at the first launch where one does.
     pub first_mismatch: Option<FirstMismatch>,
     /// What the count trial counted.
@@ -111,7 +115,12 @@ impl<'a> Judge<'a> {
     /// A judge who has seen nothing.
     pub fn new(exercise: &'a Exercise, options: Options, means: Means) -> Self {
         let plan = plan::plan(exercise, options.scope, options.seed, &means);
-        Self { exercise, options, means, plan, outcomes: Vec::new() }
+        Self { exercise, options, means, plan, outcomes: Vec::new(), known: Known::default() }
+    }
+
+    /// The same judge, who knows more of the submission than its outcomes: for the diagnosis.
+    pub fn knowing(self, known: Known) -> Self {
+        Self { known, ..self }
     }
 
     /// All trials, in the order in which their outcomes must be folded.
@@ -154,7 +163,9 @@ impl<'a> Judge<'a> {
         let (time, timing) = clock::time(&seen, self.options.seed);
         checks.push(time.unwrap_or_else(|| skipped(CheckId::Time)));
         let strict_failure = |outcome: &&Outcome| self.options.strict || outcome.planned.kind != Kind::Portable;
+        let causes = diagnosis::causes(&seen, &checks, &self.known);
         Judgement {
+            causes,
             checks,
             first_mismatch: self.outcomes.iter().filter(strict_failure).find_map(|outcome| outcome.first.clone()),
             reads: reads::measured(&seen),

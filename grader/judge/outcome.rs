@@ -31,6 +31,10 @@ pub struct FirstMismatch {
     pub writer: Writer,
     /// All wrong cells after that launch.
     pub map: ErrorMap,
+    /// The grid before that launch, where it is known to be right.
+    pub before: Option<Arc<Grid>>,
+    /// The grid after it.
+    pub after: Arc<Grid>,
 }
 
 /// Wrong cells of one region at the first launch known to have any.

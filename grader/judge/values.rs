@@ -1,7 +1,7 @@
 //! Checks `values` and `ring`: is every cell what the single-step reference makes it?
 
 use super::Seen;
-use super::diagnose::likely_causes;
+use super::diagnosis::pattern;
 use super::outcome::{FirstMismatch, Outcome, Writer, Wrong};
 use super::words;
 use crate::execute::{Processor, RunFault};
@@ -52,7 +52,7 @@ fn wrong_values(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
         check.details.extend(written_by(first));
         check.details.extend(placed(first));
     }
-    check.details.extend(likely_causes(outcome, wrong));
+    check.details.extend(pattern::facts(outcome, wrong));
     Some(check)
 }
 

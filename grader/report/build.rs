@@ -1,18 +1,22 @@
 //! From judged things to the report's plain fields.
 
 use super::escape;
-use super::{Answer, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Report, SCHEMA, Sanitizer};
+use super::{
+    Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Remark, Report, SCHEMA, Sanitizer,
+};
 use crate::execute::Place;
 use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge::answer::Given;
+use crate::judge::diagnosis::{self, Code};
 use crate::judge::hazards::SeenHazard;
 use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::judge::sanitizer;
 use crate::submission::LaunchSource;
-use crate::verdict::{Check, Status, Verdict, failing_check};
+use crate::submission::remarks::{self, HostFault};
+use crate::verdict::{Check, CheckId, Status, Verdict, failing_check};
 
 impl Report {
     /// A report on nothing: no check was made, because of `error`.
@@ -34,6 +38,8 @@ impl Report {
             seed: None,
             submission: None,
             checks: Vec::new(),
+            causes: Vec::new(),
+            remarks: Vec::new(),
             first_mismatch: None,
             error_map: None,
             reads: None,
@@ -62,6 +68,13 @@ impl Report {
     pub fn unjudged(&self) -> Option<&Check> {
         let mut gates = self.checks.iter().filter(|check| check.id.gates(self.strict));
         gates.find(|check| check.status == Status::Skip).filter(|_| self.verdict == Verdict::Ungraded)
+    }
+
+    /// The likeliest cause as lines for the check that decided; nothing for any other.
+    pub fn cause_lines(&self, id: CheckId) -> Vec<String> {
+        let cause = self.causes.first().filter(|_| self.failing_check == Some(id));
+        let lines = |cause: &Cause| [format!("Cause: {}", cause.sentence), format!("`{}` tells more.", cause.explain)];
+        cause.map(lines).into_iter().flatten().collect()
     }
 
     /// Why there is no verdict, in one sentence; `None` when there is one.
@@ -102,6 +115,37 @@ pub fn first_mismatch(first: &outcome::FirstMismatch, exercise: &Exercise) -> Fi
         block: actor.map(|actor| actor.block),
         thread: actor.map(|actor| actor.thread),
     }
+}
+
+/// The report's view of a cause. Names of the learner's in its sentences are made harmless.
+pub fn cause(cause: &diagnosis::Cause) -> Cause {
+    Cause {
+        code: cause.code,
+        sentence: escape::line(&cause.sentence),
+        evidence: cause.evidence.iter().map(|evidence| escape::line(evidence)).collect(),
+        explain: page_command(cause.code),
+    }
+}
+
+fn page_command(code: Code) -> String {
+    format!("heat-grader explain {}", code.name())
+}
+
+/// The report's view of a fault of main().
+pub fn remark(remark: &remarks::Remark) -> Remark {
+    let (code, sentence) = match remark.fault {
+        HostFault::OneBufferUnfilled => (
+            Code::OneBufferUnfilled,
+            "only one of the two grids is filled: the ring of the other holds whatever the memory held",
+        ),
+        HostFault::UnstableR => {
+            (Code::UnstableR, "the launch is given an r above 1/4, beyond which the scheme amplifies")
+        }
+        HostFault::CopyEveryStep => {
+            (Code::CopyEveryStep, "the grid is copied to the host after every launch: the loop spends its time on that")
+        }
+    };
+    Remark { code, line: remark.line, sentence: sentence.to_owned(), explain: page_command(code) }
 }
 
 /// The report's view of the words read.

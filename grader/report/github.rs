@@ -23,7 +23,13 @@ pub fn render(report: &Report) -> String {
         };
         let told = if check.id == CheckId::Compile { compiler_errors(report, file.as_deref()) } else { String::new() };
         if told.is_empty() {
-            text.push_str(&command(kind, file.as_deref(), place(check, report), check.id.name(), &words(check)));
+            text.push_str(&command(
+                kind,
+                file.as_deref(),
+                place(check, report),
+                check.id.name(),
+                &words(check, report),
+            ));
         }
         text.push_str(&told);
     }
@@ -63,8 +69,9 @@ fn closing(report: &Report) -> String {
     }
 }
 
-fn words(check: &Check) -> String {
-    let lines = std::iter::once(&check.summary).chain(&check.details);
+fn words(check: &Check, report: &Report) -> String {
+    let cause = report.cause_lines(check.id);
+    let lines = std::iter::once(&check.summary).chain(&check.details).chain(&cause);
     lines.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 

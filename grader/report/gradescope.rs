@@ -110,7 +110,8 @@ fn test<'a>(at: usize, check: &'a Check, report: &Report, points: &Points) -> Te
     };
     let warns = matches!((check.status, &status), (Status::Warn, _) | (Status::Fail, Some(TestStatus::Passed)));
     let place = check.place.map(|place| format!("heat.cu:{}", place.line));
-    let lines = std::iter::once(&check.summary).chain(&check.details).chain(&place);
+    let cause = report.cause_lines(check.id);
+    let lines = std::iter::once(&check.summary).chain(&check.details).chain(&cause).chain(&place);
     Test {
         score: points.earned_by(check),
         max_score: points.of_check(check.id),

@@ -130,6 +130,7 @@ impl<'a> Suite<'a> {
 impl Case {
     fn of(check: &Check, report: &Report, unjudged: bool) -> Self {
         let mut lines = check.details.clone();
+        lines.extend(report.cause_lines(check.id));
         lines.extend(check.place.map(|place| format!("heat.cu:{}", place.line)));
         let outcome = match check.status {
             Status::Fail if check.id.gates(report.strict) => Outcome::Failure,

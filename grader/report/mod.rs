@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::confine::Sandbox;
 use crate::execute::HazardKind;
 use crate::execute::sanitized::SanitizerTool;
+pub use crate::judge::diagnosis::Code;
 pub use crate::judge::error_map::ErrorMap;
 use crate::judge::plan::Scope;
 pub use crate::judge::timing::Timing;
@@ -62,6 +63,12 @@ pub struct Report {
     pub submission: Option<Submission>,
     /// All twelve checks in order; empty when the grade never began.
     pub checks: Vec<Check>,
+    /// Why it failed, the likeliest first; empty when nothing failed or nothing is certain.
+    #[serde(default)]
+    pub causes: Vec<Cause>,
+    /// Faults of main(), which is never run, that are certain from the text. They decide nothing.
+    #[serde(default)]
+    pub remarks: Vec<Remark>,
     /// The first cell that disagrees with the reference; null when none does.
     pub first_mismatch: Option<FirstMismatch>,
     /// All wrong cells of that grid after that launch, in coarse bins; null when none disagrees.
@@ -120,6 +127,31 @@ pub struct Launch {
     pub source: LaunchSource,
     /// The line of the directive or launch statement.
     pub line: Option<u32>,
+}
+
+/// A fault that explains what failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cause {
+    pub code: Code,
+    /// What the kernel does, in one sentence.
+    pub sentence: String,
+    /// What shows it, a sentence each.
+    pub evidence: Vec<String>,
+    /// The command that prints the page on it.
+    pub explain: String,
+}
+
+/// Something to mend beside the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Remark {
+    pub code: Code,
+    /// Line of heat.cu.
+    pub line: u32,
+    pub sentence: String,
+    /// The command that prints the page on it.
+    pub explain: String,
 }
 
 /// The first cell, in row-major order, that disagrees, at the first launch where one does.

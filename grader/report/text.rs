@@ -39,14 +39,26 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     }
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
-        for cause in causes_of(check, report) {
-            text.push_str(&explanation(cause, report, source));
+        text.push_str(&first_cause(report));
+        for beside in failed_beside(check, report) {
+            text.push_str(&explanation(beside, report, source));
         }
     }
+    text.push_str(&remarks(report));
     text.push_str(&sanitizer(report));
     text.push_str(&printed(&report.output));
     text.push_str(&closing(report));
     github::harmless(&text)
+}
+
+/// What to mend in main(), where the text makes it certain.
+fn remarks(report: &Report) -> String {
+    let mut text = String::new();
+    for remark in &report.remarks {
+        let said = format!("heat.cu:{}: {} (`{}`)", remark.line, remark.sentence, remark.explain);
+        text.push_str(&wrapped(&said, 2));
+    }
+    if text.is_empty() { text } else { format!("\nIn the program around the kernel, which is never run here:\n{text}") }
 }
 
 /// One line a tool, or why there is none.
@@ -131,8 +143,22 @@ fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
     text
 }
 
+/// The likeliest cause with what shows it; nothing when none is certain.
+fn first_cause(report: &Report) -> String {
+    let Some(cause) = report.causes.first() else { return String::new() };
+    let bold = Style::new().bold();
+    let sentence = wrapped(&format!("Cause: {}", cause.sentence), 2);
+    let mut text = format!("\n{}", sentence.replacen("Cause:", &format!("{bold}Cause:{bold:#}"), 1));
+    for evidence in &cause.evidence {
+        let lines = wrapped(evidence, 4);
+        text.push_str(&format!("  - {}", lines.trim_start()));
+    }
+    text.push_str(&format!("  `{}` tells more.\n", cause.explain));
+    text
+}
+
 /// The failed checks that may explain the failing one: a race first, because it leaves words unwritten as well.
-fn causes_of<'a>(failing: &Check, report: &'a Report) -> Vec<&'a Check> {
+fn failed_beside<'a>(failing: &Check, report: &'a Report) -> Vec<&'a Check> {
     let causes: &[CheckId] = match failing.id {
         CheckId::Values | CheckId::Ring => &[CheckId::Race, CheckId::Memory],
         CheckId::Memory => &[CheckId::Race],

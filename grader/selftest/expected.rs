@@ -5,9 +5,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::execute::HazardKind;
-use crate::report::{Hazard, Report};
+use crate::report::{Code, Hazard, Report};
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, CheckId, Status, Verdict};
+
+/// What stands for no cause.
+pub const UNKNOWN: &str = "unknown";
+
+/// The report's likeliest cause, by its name.
+pub fn named(report: &Report) -> &'static str {
+    report.causes.first().map_or(UNKNOWN, |cause| cause.code.name())
+}
 
 /// A verdict.json. What it leaves out is not compared.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -27,6 +35,11 @@ pub struct Expected {
     pub first_mismatch: Option<Map<String, Value>>,
     pub hazard: Option<ExpectedHazard>,
     pub launch_source: Option<LaunchSource>,
+    /// The likeliest cause: a code, or `unknown` where there must be none.
+    pub cause: Option<String>,
+    /// Codes of the remarks on main(), exactly these.
+    #[serde(default)]
+    pub remarks: Vec<Code>,
     /// With or without its namespaces.
     pub kernel: Option<String>,
     /// The author was not certain of the words.
@@ -107,10 +120,23 @@ impl Expected {
                 differs("launch source", &Some(source), &launch.map(|launch| launch.source))
             }),
             self.kernel.as_ref().and_then(|kernel| other_kernel(kernel, report)),
+            self.other_cause(report),
+            differs("remarks", &self.remarks, &report.remarks.iter().map(|remark| remark.code).collect()),
         ];
         found.extend(self.warnings(report));
         found.extend(self.first_mismatch.iter().flat_map(|fields| mismatch_fields(fields, report)));
         found.into_iter().flatten().collect()
+    }
+
+    /// What the report's first cause must be: none of a passing fixture.
+    pub fn planted(&self) -> Option<&str> {
+        let none = (self.verdict == Verdict::Pass).then_some(UNKNOWN);
+        self.cause.as_deref().or(none)
+    }
+
+    fn other_cause(&self, report: &Report) -> Option<String> {
+        let planted = self.planted()?;
+        (planted != named(report)).then(|| format!("the cause is {}, not {planted}", named(report)))
     }
 
     fn warnings(&self, report: &Report) -> Vec<Option<String>> {
@@ -173,6 +199,7 @@ fn mismatch_fields(expected: &Map<String, Value>, report: &Report) -> Vec<Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Cause;
 
     const TEXT: &str = r#"{"about": "x", "verdict": "fail", "failing_check": "race",
         "hazard": {"kind": "race", "line": 5}, "cuda": {"failing_check": "values", "hazard": null}}"#;
@@ -188,6 +215,25 @@ mod tests {
         let cuda = Expected::parse(TEXT, "cuda").unwrap();
         assert!(cuda.differences(&failing(CheckId::Values)).is_empty());
         assert_eq!(cuda.differences(&failing(CheckId::Race)), ["values does not fail; race does"]);
+    }
+
+    #[test]
+    fn the_first_cause_is_compared_and_a_passing_fixture_has_none() {
+        let cause = |code: Code| Cause { code, sentence: String::new(), evidence: Vec::new(), explain: String::new() };
+        let with = |causes: Vec<Cause>, report: Report| Report { causes, ..report };
+        let expected = |verdict: &str, cause: &str| {
+            Expected::parse(&format!(r#"{{"about": "x", "verdict": {verdict:?}{cause}}}"#), "cpu")
+        };
+        let halo = expected("fail", r#", "cause": "halo-too-small""#).unwrap();
+        let failed = || failing(CheckId::Values);
+        let both = vec![cause(Code::HaloTooSmall), cause(Code::RingLost)];
+        assert!(halo.differences(&with(both, failed())).is_empty());
+        assert_eq!(halo.differences(&failed()), ["the cause is unknown, not halo-too-small"]);
+        let unknown = expected("fail", r#", "cause": "unknown""#).unwrap();
+        assert_eq!(unknown.differences(&with(vec![cause(Code::RingLost)], failed())).len(), 1);
+        let silent = expected("fail", "").unwrap();
+        assert!(silent.differences(&with(vec![cause(Code::RingLost)], failed())).is_empty());
+        assert_eq!(expected("pass", "").unwrap().planted(), Some(UNKNOWN));
     }
 
     #[test]

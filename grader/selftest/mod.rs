@@ -16,6 +16,7 @@ use crate::outbox;
 use crate::progress::Progress;
 use crate::report::Report;
 
+mod confusion;
 mod expected;
 
 pub use expected::{Expected, ExpectedHazard, ExpectedKind};
@@ -52,6 +53,8 @@ struct Compared {
     came_to: String,
     /// Where it differs from its verdict.json; empty when it agrees.
     differences: Vec<String>,
+    /// The cause that was planted and the one that was named; `None` where the fixture does not say.
+    causes: Option<(String, String)>,
     seconds: f64,
 }
 
@@ -82,6 +85,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let compared = compare_all(&fixtures, &bench, options);
     let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();
     outbox::print(&table(&compared));
+    outbox::print(&confusion::table(compared.iter().filter_map(|compared| compared.causes.as_ref())));
     outbox::print(&format!("{} of {} fixtures agree\n", compared.len() - disagree, compared.len()));
     Ok(if disagree == 0 { ExitCode::Passed } else { ExitCode::Ungraded })
 }
@@ -164,10 +168,14 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
         let file = fixture.join("verdict.json");
         let text = std::fs::read_to_string(&file)?;
         let expected = Expected::parse(&text, report.engine.as_deref().unwrap_or("cpu"))?;
-        Ok((came_to(&report), expected.differences(&report)))
+        let planted = expected.planted().filter(|_| report.failing_check.is_some() || !report.causes.is_empty());
+        let causes = planted.map(|planted| (planted.to_owned(), expected::named(&report).to_owned()));
+        Ok((came_to(&report), expected.differences(&report), causes))
     });
-    let (came_to, differences) = outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")]));
-    Compared { name: name_of(fixture, bench.root), came_to, differences, seconds: began.elapsed().as_secs_f64() }
+    let (came_to, differences, causes) =
+        outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")], None));
+    let (name, seconds) = (name_of(fixture, bench.root), began.elapsed().as_secs_f64());
+    Compared { name, came_to, differences, causes, seconds }
 }
 
 fn came_to(report: &Report) -> String {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::remarks::{HostFault, host_faults};
 use super::{LaunchSource, find_kernel, find_launch, parse, read};
 
 #[derive(serde::Deserialize)]
@@ -9,6 +10,17 @@ struct Expected {
     kernel: Option<String>,
     launch_source: Option<LaunchSource>,
     failing_check: Option<String>,
+    #[serde(default)]
+    remarks: Vec<String>,
+}
+
+/// What main() is told, by the codes of a report.
+fn code(fault: HostFault) -> &'static str {
+    match fault {
+        HostFault::OneBufferUnfilled => "one-buffer-unfilled",
+        HostFault::UnstableR => "unstable-r",
+        HostFault::CopyEveryStep => "copy-every-step",
+    }
 }
 
 /// What was found, where it is not what is expected.
@@ -31,6 +43,10 @@ fn differs(folder: &Path, expected: &Expected) -> Option<String> {
     if expected.kernel.is_some() && expected.kernel.as_deref() != last {
         return Some(format!("found {}", kernel.call));
     }
+    let remarks: Vec<&str> = host_faults(&program, &kernel).into_iter().map(|remark| code(remark.fault)).collect();
+    if remarks != expected.remarks {
+        return Some(format!("remarks {remarks:?}"));
+    }
     match find_launch(&program, &kernel) {
         // A launch that no device can make is found here and refused by the engine.
         Ok(launch) if failing == "launch" && expected.launch_source.is_none() => {
@@ -46,7 +62,7 @@ fn differs(folder: &Path, expected: &Expected) -> Option<String> {
 }
 
 #[test]
-fn every_fixture_has_the_kernel_and_launch_that_it_says() {
+fn every_fixture_has_the_kernel_launch_and_remarks_that_it_says() {
     // Where the fixtures are being written in another checkout, its root may be named.
     let root = std::env::var("HEAT_GRADER_ROOT").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
     let mut wrong = Vec::new();

@@ -38,6 +38,7 @@ pub mod parser;
 mod places;
 pub mod program;
 mod reach;
+pub mod remarks;
 mod run_to;
 mod scan;
 mod scan_functions;

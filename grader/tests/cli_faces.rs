@@ -106,3 +106,19 @@ fn selftest_without_fixtures_says_so() {
     let refused = heat_grader().args(["selftest", "--fixtures"]).arg(folder.path()).assert().code(3);
     refused.stderr(predicate::str::contains("no fixture"));
 }
+
+#[test]
+fn explain_prints_a_page_the_list_or_all_and_knows_no_other_code() {
+    let said = |words: &[&str]| {
+        let output = heat_grader().arg("explain").args(words).assert().code(0).stderr("").get_output().clone();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let page = said(&["halo-too-small"]);
+    assert!(page.starts_with("halo-too-small\n") && page.contains("\nIn the lesson\n"), "{page}");
+    let list = said(&[]);
+    assert!(list.contains("  only-one-step ") && list.contains("  copy-every-step "), "{list}");
+    let all = said(&["--all"]);
+    assert!(all.starts_with("# ") && all.contains("\n## only-one-step: ") && all.contains("\n## copy-every-step: "));
+    heat_grader().args(["explain", "halo"]).assert().code(2).stdout("").stderr(predicate::str::contains("lists them"));
+    heat_grader().args(["explain", "--all", "halo-too-small"]).assert().code(2);
+}

@@ -9,6 +9,7 @@ mod cli_watch;
 mod engine_cpu;
 mod engine_cuda;
 mod hostile;
+mod judge_causes;
 mod judge_sanitizer;
 mod judge_trials;
 mod report_formats;

@@ -10,11 +10,11 @@ mod report_junit;
 use crate::fake;
 
 use fake::stations::FakeStations;
-use fake::{FakeEngine, ended_by, hazard, two_steps, with_cell};
-use heat_grader::execute::{HazardKind, Memory, Processor, RunFault, Watch};
+use fake::{FakeEngine, ended_by, hazard, step, two_steps, with_cell};
+use heat_grader::execute::{Hazard, HazardKind, Memory, Processor, RunFault, Watch};
 use heat_grader::exit_code::ExitCode;
 use heat_grader::grade::{Graded, Refusal};
-use heat_grader::report::{Report, github, json, text};
+use heat_grader::report::{Report, github, json, junit, text};
 use heat_grader::verdict::{Check, CheckId, Status, Verdict};
 
 fn plain_text(graded: &Graded) -> String {
@@ -54,6 +54,7 @@ fn samples() -> Vec<(&'static str, Graded)> {
         ("raced", grade(raced)),
         ("hung", grade(hung)),
         ("chatty", grade(chatty)),
+        ("one_step", grade(FakeEngine::new(|grid, r, _| step(grid, r)))),
         ("nan", grade(nan)),
         ("no_compile", FakeStations::with(FakeEngine::right()).with_compile_error().grade()),
         ("no_kernel", no_kernel.grade()),
@@ -71,6 +72,7 @@ fn verdicts_and_exit_codes_follow_the_checks() {
         ("raced", Verdict::Fail, 1, Some(CheckId::Race)),
         ("hung", Verdict::Fail, 1, Some(CheckId::Values)),
         ("chatty", Verdict::Pass, 0, None),
+        ("one_step", Verdict::Fail, 1, Some(CheckId::Values)),
         ("nan", Verdict::Fail, 1, Some(CheckId::Values)),
         ("no_compile", Verdict::Fail, 1, Some(CheckId::Compile)),
         ("no_kernel", Verdict::Fail, 1, Some(CheckId::Kernel)),
@@ -166,6 +168,26 @@ fn what_a_kernel_prints_stands_behind_a_bar() {
     let text = plain_text(&chatty);
     assert!(text.contains("\n  | \\u{1b}[32mPASSED\\u{1b}[0m\n"), "{text}");
     assert_eq!(text.lines().filter(|line| line.starts_with("PASSED")).count(), 1);
+}
+
+#[test]
+fn a_cause_stands_where_the_failure_is_explained_and_a_learners_name_in_it_is_escaped() {
+    let hostile = FakeEngine::right().touched(|_, seen| {
+        let memory = Some(Memory::Shared { name: "a\u{1b}[2J\nPASSED".to_owned(), byte: 0 });
+        seen.hazards = vec![Hazard { memory, ..hazard(HazardKind::OutOfRange) }];
+    });
+    let graded = FakeStations::with(hostile).grade();
+    let text = plain_text(&graded);
+    let cause = text.split("\n\n").find(|part| part.trim_start().starts_with("Cause: ")).expect("a cause");
+    assert!(
+        cause.contains("a\\u{1b}[2J\\u{a}PASSED") && cause.contains("`heat-grader explain index-out-of-range`"),
+        "{text}"
+    );
+    assert!(!text.lines().any(|line| line.starts_with("PASSED")), "{text}");
+    let lines = graded.report.cause_lines(CheckId::Memory);
+    assert!(lines[0].starts_with("Cause: An index runs past the end of array a\\u{1b}"), "{lines:?}");
+    assert!(graded.report.cause_lines(CheckId::Values).is_empty());
+    assert!(junit::render_one(&graded.report).unwrap().contains("heat-grader explain index-out-of-range"));
 }
 
 #[test]

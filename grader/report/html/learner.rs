@@ -43,6 +43,7 @@ pub fn section(listed: &[Listed], at: usize) -> Markup {
             }
             div.columns {
                 div {
+                    (cause(report))
                     (checks(report, id))
                     (answer(report))
                     (timing(report))
@@ -68,6 +69,19 @@ fn circumstances(report: &Report) -> Markup {
         @if let Some(seed) = report.seed { " · seed " (seed) }
         @if let Some(sha256) = submission.and_then(|submission| submission.sha256.as_ref()) {
             " · sha256 " code title=(safe(sha256)) { (safe(sha256).chars().take(12).collect::<String>()) "…" }
+        }
+    }
+}
+
+/// The likeliest cause, with what shows it.
+fn cause(report: &Report) -> Markup {
+    let Some(cause) = report.causes.first() else { return html! {} };
+    html! {
+        section.card {
+            h2 { "Cause" }
+            p { (safe(&cause.sentence)) }
+            @for evidence in &cause.evidence { p.detail { (safe(evidence)) } }
+            p.muted { code { (safe(&cause.explain)) } " tells more." }
         }
     }
 }

@@ -10,6 +10,7 @@ use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, run};
 use heat_grader::grid::Grid;
 use heat_grader::judge::case::Program;
+use heat_grader::judge::diagnosis::Known;
 use heat_grader::judge::plan::{Means, Scope};
 use heat_grader::judge::{Judge, Judgement, Options};
 use heat_grader::verdict::{Check, CheckId, Status};
@@ -148,8 +149,14 @@ pub fn judged(engine: &FakeEngine) -> Judgement {
 
 /// The same with or without `--strict`.
 pub fn judged_with(engine: &FakeEngine, strict: bool) -> Judgement {
+    judged_knowing(engine, strict, Known::default())
+}
+
+/// The same with what the text says.
+pub fn judged_knowing(engine: &FakeEngine, strict: bool, known: Known) -> Judgement {
     let exercise = exercise();
-    let mut judge = Judge::new(&exercise, Options { scope: Scope::Full, strict, seed: 11 }, engine.means.clone());
+    let options = Options { scope: Scope::Full, strict, seed: 11 };
+    let mut judge = Judge::new(&exercise, options, engine.means.clone()).knowing(known);
     run(engine, &exercise, &mut judge, &|_| {}).expect("the fake engine makes no errors");
     judge.finish()
 }

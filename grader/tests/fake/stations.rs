@@ -63,6 +63,8 @@ impl FakeStations {
                 kernel: Kernel { name: "heatTwoStep".to_owned(), call: "heatTwoStep".to_owned(), line: 40 },
                 launch: Ok(launch),
                 geometry: None,
+                written_n: None,
+                remarks: Vec::new(),
             }),
             engine: Some(Arc::new(engine)),
         }

@@ -2,7 +2,7 @@
 
 use heat_grader::judge::timing::{Row, Timing};
 use heat_grader::report::html::{Class, Entry};
-use heat_grader::report::{Answer, Report};
+use heat_grader::report::{Answer, Cause, Code, Report};
 use heat_grader::verdict::Verdict;
 
 macro_rules! real {
@@ -137,6 +137,9 @@ pub fn hostile() -> Class {
             check.summary = text.to_owned();
             check.details = vec![text.to_owned()];
         }
+        let explain = text.to_owned();
+        let (sentence, evidence) = (text.to_owned(), vec![text.to_owned()]);
+        report.causes = vec![Cause { code: Code::TwoWriters, sentence, evidence, explain }];
         report.hazards.iter_mut().for_each(|hazard| hazard.message = text.to_owned());
         report.answer = Some(Answer { rows: vec![text.to_owned()], ship: text.to_owned() });
         report.output = text.to_owned();

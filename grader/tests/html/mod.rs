@@ -6,6 +6,7 @@ mod classes;
 
 use classes::{HOSTILE, hostile, large, real_entries, small};
 use heat_grader::report::html::{Class, Entry, page};
+use heat_grader::report::{Cause, Code};
 use heat_grader::verdict::{CheckId, Verdict};
 use regex::Regex;
 
@@ -153,6 +154,27 @@ fn a_wrong_grid_is_drawn_and_its_line_is_marked() {
     assert_eq!((&marked[1], &marked[2]), ("33", "33"));
     assert!(marked[3].contains("sides[s] = start[s - 1] + start[s + 1];"));
     assert!(past.contains("href=\"#learner-shared-one-past--L33\""));
+}
+
+#[test]
+fn a_learners_section_shows_the_first_cause_only() {
+    let mut class = small();
+    let cause = |code, sentence: &str| Cause {
+        code,
+        sentence: sentence.to_owned(),
+        evidence: vec!["So it was seen.".to_owned()],
+        explain: "heat-grader explain ring-lost".to_owned(),
+    };
+    let first = &mut class.entries[0];
+    let learner = first.learner.clone();
+    first.report.causes = vec![cause(Code::RingLost, "The first."), cause(Code::WrongR, "The second.")];
+    let page = page(&class);
+    let said = text(&page);
+    assert!(
+        said.contains(&learner) && said.contains("The first.So it was seen.heat-grader explain ring-lost tells more.")
+    );
+    assert!(!said.contains("The second."));
+    assert_eq!(said.matches("tells more.").count(), 1);
 }
 
 #[test]

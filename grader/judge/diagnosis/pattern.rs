@@ -1,0 +1,24 @@
+//! What can be said of the wrong cells when nothing explains them: facts, no causes.
+
+use crate::judge::outcome::{Outcome, Writer, Wrong};
+
+/// Fewest wrong cells that make a pattern along the ring.
+const ALONG: u64 = 8;
+
+/// What the pattern of wrong cells shows by itself, in whole sentences.
+pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
+    let cells = &wrong.cells;
+    let mut facts = Vec::new();
+    if cells.near_ring == cells.count && cells.count >= ALONG && cells.not_finite == 0 {
+        facts.push("All wrong cells lie within two cells of the ring.".to_owned());
+    }
+    // A cell that nobody wrote holds NaN whatever shared memory held.
+    let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
+    if cells.not_finite > 0 && !unwritten {
+        facts.push(
+            "The grader fills shared memory and the output grid with NaN before a launch: one that is used unfilled shows."
+                .to_owned(),
+        );
+    }
+    facts
+}

@@ -1,0 +1,119 @@
+//! Causes as a whole judgement has them, over a fake engine: which one comes first, and when there is none.
+
+use crate::fake;
+
+use fake::*;
+use heat_grader::execute::{Actor, Hazard, HazardKind, Memory, Place};
+use heat_grader::grid::Grid;
+use heat_grader::judge::Judgement;
+use heat_grader::judge::diagnosis::{Code, Known};
+use heat_grader::verdict::{CheckId, Status};
+
+fn codes(judgement: &Judgement) -> Vec<Code> {
+    judgement.causes.iter().map(|cause| cause.code).collect()
+}
+
+/// A race in shared memory between lines 57 and 60.
+fn race(name: &str) -> Hazard {
+    Hazard {
+        memory: Some(Memory::Shared { name: name.to_owned(), byte: 8 }),
+        other: Some((Actor { block: [0, 0, 0], thread: [2, 0, 0] }, Some(Place { line: 60, column: 1 }))),
+        ..hazard(HazardKind::ReadWriteRace)
+    }
+}
+
+fn seeing(engine: FakeEngine, hazards: Vec<Hazard>) -> FakeEngine {
+    engine.touched(move |trial, seen| {
+        if trial.watch == heat_grader::execute::Watch::Full {
+            seen.hazards = hazards.clone();
+        }
+    })
+}
+
+#[test]
+fn a_right_kernel_has_no_cause_whatever_harmless_thing_was_seen() {
+    assert!(codes(&judged(&FakeEngine::right())).is_empty());
+    let idle =
+        vec![hazard(HazardKind::NeverWritten), hazard(HazardKind::BarrierAfterExit), hazard(HazardKind::SameValueRace)];
+    let judgement = judged(&seeing(FakeEngine::right(), idle));
+    assert_eq!(check(&judgement, CheckId::Memory).status, Status::Warn);
+    assert!(codes(&judgement).is_empty());
+}
+
+#[test]
+fn a_missing_timestep_is_a_cause_and_an_unexplained_cell_is_none() {
+    let judgement = judged(&FakeEngine::new(|grid, r, _| step(grid, r)));
+    assert_eq!(codes(&judgement), [Code::OnlyOneStep]);
+    assert!(judgement.causes[0].evidence[0].contains("before launch 1, gives the same value in every one of 324"));
+    let unexplained = judged(&FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0)));
+    assert!(codes(&unexplained).is_empty());
+}
+
+#[test]
+fn a_fault_that_begins_late_is_explained_at_the_launch_where_it_begins() {
+    let judgement = judged(&FakeEngine::new(|grid, r, before| match before {
+        0..=39 => two_steps(grid, r),
+        _ => step(&step(grid, r), 0.1),
+    }));
+    assert_eq!(codes(&judgement), [Code::WrongR]);
+    assert!(judgement.causes[0].sentence.contains("r = 0.1"), "{:?}", judgement.causes);
+    assert!(judgement.causes[0].evidence[0].contains("launch 41"), "{:?}", judgement.causes);
+}
+
+#[test]
+fn what_the_threads_did_is_a_cause_with_both_lines() {
+    let raced = judged(&seeing(FakeEngine::right(), vec![race("tile")]));
+    assert_eq!(codes(&raced), [Code::MissingBarrier]);
+    assert!(raced.causes[0].sentence.contains("line 57 and at line 60"), "{:?}", raced.causes);
+    let table = [
+        (HazardKind::BarrierDivergence, Code::BarrierNotReachedByAll),
+        (HazardKind::InputWritten, Code::InPlaceUpdate),
+        (HazardKind::WriteWriteRace, Code::TwoWriters),
+        (HazardKind::OutOfRange, Code::IndexOutOfRange),
+    ];
+    for (kind, code) in table {
+        assert_eq!(codes(&judged(&seeing(FakeEngine::right(), vec![hazard(kind)]))), [code]);
+    }
+    let between_blocks = Hazard {
+        memory: Some(Memory::Out { cell: 40 }),
+        other: Some((Actor { block: [1, 0, 0], thread: [0, 0, 0] }, None)),
+        ..hazard(HazardKind::ReadWriteRace)
+    };
+    assert_eq!(codes(&judged(&seeing(FakeEngine::right(), vec![between_blocks]))), [Code::BlocksExchange]);
+}
+
+#[test]
+fn a_fault_of_arithmetic_comes_before_what_the_threads_did_and_a_race_before_what_it_leaves_unfilled() {
+    let two = judged(&seeing(FakeEngine::new(|grid, r, _| step(grid, r)), vec![race("tile")]));
+    assert_eq!(codes(&two), [Code::OnlyOneStep, Code::MissingBarrier]);
+    let spoilt = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0));
+    let never = Hazard { memory: race("tile").memory, ..hazard(HazardKind::NeverWritten) };
+    let judgement = judged(&seeing(spoilt, vec![never, race("tile")]));
+    assert_eq!(codes(&judgement), [Code::MissingBarrier, Code::SharedNotFilled]);
+}
+
+#[test]
+fn a_number_in_place_of_n_is_a_cause_where_the_far_walls_or_far_rows_show_it() {
+    let far_walls = |grid: &Grid, r: f32, _: u32| {
+        let n = grid.n();
+        let next = two_steps(grid, r);
+        (1..n - 1).fold(next, |next, row| {
+            let value = next.at(row, n - 2) + 1.0 + row as f32 / 7.0;
+            with_cell(&next, row, n - 2, value)
+        })
+    };
+    let known = || Known { launch: None, written_n: Some(31) };
+    let judgement = judged_knowing(&FakeEngine::new(far_walls), false, known());
+    assert_eq!(codes(&judgement), [Code::HardCodedN]);
+    assert!(judgement.causes[0].sentence.contains("(line 31)"));
+    assert!(
+        codes(&judged(&FakeEngine::new(far_walls))).is_empty(),
+        "without the number in the text nothing is certain"
+    );
+    let middle = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 9, 9, 9.0));
+    assert!(codes(&judged_knowing(&middle, false, known())).is_empty());
+    let load = |cell| Hazard { memory: Some(Memory::In { cell }), ..hazard(HazardKind::OutOfRange) };
+    let outside = |cell| codes(&judged_knowing(&seeing(FakeEngine::right(), vec![load(cell)]), false, known()));
+    assert_eq!(outside(12_291), [Code::HardCodedN, Code::IndexOutOfRange]);
+    assert_eq!(outside(20 * 20 + 5), [Code::IndexOutOfRange], "the row below the grid");
+}
