@@ -284,7 +284,7 @@ fn lost(listed: &Listed, why: &str) -> Report {
     let path = escape::line(&listed.path);
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let sha256 = listed.own.as_ref().and_then(|own| own.bytes.clone());
-    let submission = report::Submission { path, name, sha256, kernel: None, kernel_line: None, launch: None };
+    let submission = report::Submission { path, name, sha256, ..report::Submission::default() };
     Report { submission: Some(submission), ..Report::of_error(without_folders(why), ExitCode::Ungraded) }
 }
 

@@ -25,7 +25,6 @@ use crate::interrupt;
 use crate::outbox;
 use crate::progress;
 
-pub mod answers;
 pub mod duplicates;
 pub mod find;
 pub mod key;
@@ -41,7 +40,6 @@ pub mod shift;
 pub mod slurm;
 pub mod summary;
 pub mod text;
-pub mod tree;
 pub mod work;
 
 #[cfg(test)]

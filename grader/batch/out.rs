@@ -24,10 +24,11 @@ use sha2::{Digest, Sha256};
 use crate::grade::{MAX_SEED, seed};
 use crate::outbox::{self, TEMPORARY};
 use crate::report::{Report, json};
+use crate::submission::handed::RESULTS;
 use crate::verdict::Verdict;
 
-pub const BATCH: &str = "batch.json";
-pub const REPORTS: &str = "reports";
+pub const BATCH: &str = RESULTS[0];
+pub const REPORTS: &str = RESULTS[1];
 const LEDGER: &str = "ledger";
 const EARLIER: &str = "earlier";
 const LOCK: &str = ".lock";

@@ -241,7 +241,7 @@ pub fn ungraded(item: &Item, why: &str) -> Report {
     let path = escape::line(&item.handed.path.to_string_lossy());
     let name = item.handed.path.file_name().map_or_else(|| path.clone(), |name| escape::line(&name.to_string_lossy()));
     let sha256 = item.content.is_read.then(|| item.content.program.clone());
-    let submission = report::Submission { path, name, sha256, kernel: None, kernel_line: None, launch: None };
+    let submission = report::Submission { path, name, sha256, ..report::Submission::default() };
     Report {
         seed: Some(item.seed),
         submission: Some(submission),

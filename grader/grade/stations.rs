@@ -134,6 +134,7 @@ impl Stations for Machine<'_> {
                 answer: answer_of(&read),
                 path: self.order.path.to_string_lossy().into_owned(),
                 name: read.name,
+                inside: read.inside,
                 text: read.text,
                 sha256: read.sha256,
             }),
