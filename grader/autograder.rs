@@ -16,10 +16,10 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 /// The sources, by path from the root of the repository (see grader/build.rs).
 const SOURCES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// What Gradescope runs; at the root of the zip.
-const SCRIPTS: [(&str, &str); 2] =
+pub const SCRIPTS: [(&str, &str); 2] =
     [("setup.sh", include_str!("autograder/setup.sh")), ("run_autograder", include_str!("autograder/run_autograder"))];
 /// The folder of the sources in the zip.
-const FOLDER: &str = "heat-grader";
+pub const FOLDER: &str = "heat-grader";
 const ZIP: &str = "autograder.zip";
 
 /// One file of the autograder.
@@ -56,6 +56,11 @@ pub fn init(folder: &Path) -> Result<PathBuf> {
     // Replaces an empty folder and nothing else: what came to lie in it meanwhile makes this fail.
     fs::rename(made.path(), &absolute).with_context(|| folder.display().to_string())?;
     Ok(folder.join(ZIP))
+}
+
+/// How many files of source the autograder is built from.
+pub fn sources() -> usize {
+    SOURCES.len()
 }
 
 fn vacant(folder: &Path) -> Result<(), Occupied> {

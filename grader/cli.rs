@@ -49,8 +49,10 @@ enum Command {
     /// Grade one submission, always in full, into a report.
     Grade(Grade),
     /// Grade a class: a report for each submission, and a summary.
+    #[command(after_help = batch::EXIT_CODES, mut_arg("seed", |seed| seed.help(batch::SEED)))]
     Batch(Batch),
     /// Put folders of results together: those of a class's shards.
+    #[command(after_help = batch::EXIT_CODES)]
     Merge(Merge),
     /// Grade the bundled fixtures and say whether this machine grades right.
     Selftest(Selftest),
@@ -323,7 +325,7 @@ fn run(command: Command) -> ExitCode {
 fn init(dir: &Path) -> anyhow::Result<ExitCode> {
     match autograder::init(dir) {
         Ok(zip) => {
-            outbox::print(&format!("{} is ready to upload\n", zip.display()));
+            outbox::print(&written(&zip));
             Ok(ExitCode::Passed)
         }
         Err(error) if error.is::<autograder::Occupied>() => {
@@ -332,6 +334,18 @@ fn init(dir: &Path) -> anyhow::Result<ExitCode> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// What `gradescope init` has made.
+fn written(zip: &Path) -> String {
+    let dir = zip.parent().unwrap_or(zip).display();
+    let scripts: Vec<String> = autograder::SCRIPTS.iter().map(|(name, _)| format!("{dir}/{name}")).collect();
+    let sources = format!("{dir}/{}/ ({} files, this grader's sources)", autograder::FOLDER, autograder::sources());
+    format!(
+        "{} is ready to upload\nbeside it lies what it holds: {} and {sources}\n",
+        zip.display(),
+        scripts.join(", ")
+    )
 }
 
 /// A worker: its standard output belongs to the grader that started it.

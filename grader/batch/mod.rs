@@ -95,16 +95,21 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         anyhow::bail!("{reason}");
     }
     drop(scratch()?);
+    let mut workshop = Workshop::new(options.offline);
+    if options.order.engine != EngineChoice::Cpu {
+        let gpu = engine::probe(&this_executable()?)?;
+        if let (EngineChoice::Cuda, Err(reason)) = (options.order.engine, &gpu) {
+            // Before the class is compiled for nothing.
+            anyhow::bail!("{}", grade::no_cuda(reason));
+        }
+        workshop = workshop.sharing(gpu);
+    }
     let out = match Out::open(&options.out)? {
         Ok(out) => out,
         Err(reason) => return usage(reason),
     };
     let seed = out.seed(options.seed)?;
     let exercise = Exercise::shipped()?;
-    let mut workshop = Workshop::new(options.offline);
-    if options.order.engine != EngineChoice::Cpu {
-        workshop = workshop.sharing(engine::probe(&this_executable()?)?);
-    }
     let means = Means { seed, common: key::common(&options.order, &workshop, &format!("{exercise:?}"))? };
     let facts = Facts {
         folder: options.folder.display().to_string(),

@@ -38,7 +38,7 @@ mod workshop;
 pub use later::Waiting;
 pub use same::same_for;
 pub use seed::MAX_SEED;
-pub use stations::{Machine, Read};
+pub use stations::{Machine, Read, no_cuda};
 use trials::{Engine, Unwatchable};
 pub use workshop::{REFERENCE, Workshop};
 
