@@ -118,6 +118,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         ignored: class.ignored.clone(),
     };
     let others = options.shard.map_or_else(Vec::new, |shard| take(&mut class, shard));
+    let learners = class.submissions.iter().map(|handed| handed.learner.clone()).collect();
+    let aside = out.retain(&learners)?;
+    out.recall(learners.iter().map(String::as_str))?;
     let batch = Arc::new(batch(class, out, means, options));
     let listed = batch.items.iter().map(Listed::own).chain(others).collect();
     let shard = options.shard.map(|shard| shard.to_string());
@@ -151,6 +154,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         took: began.elapsed().as_secs_f64(),
         products,
         merged: None,
+        aside,
     };
     outbox::print(&text::render(&summary, &course));
     Ok(batch.exit_code(&summary))

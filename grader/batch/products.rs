@@ -68,6 +68,12 @@ fn class(material: &Material) -> html::Class {
         title: summary.folder.clone(),
         made_at: format!("{} UTC{missing}", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M")),
         entries: graded(material).map(page_entry).collect(),
+        waiting: material
+            .entries
+            .iter()
+            .filter(|entry| entry.report.is_none())
+            .map(|entry| entry.learner.clone())
+            .collect(),
         groups: summary.groups.iter().map(|group| group.learners.clone()).collect(),
         remarks: material
             .entries

@@ -107,6 +107,7 @@ fn the_end_of_a_batch_tells_counts_faults_reasons_groups_and_places() {
         took: 125.0,
         products: vec!["summary.json".to_owned(), "summary.csv".to_owned()],
         merged: None,
+        aside: vec!["gone".to_owned()],
     };
     let text = text::render(&of(&entries, &facts()), &course);
     for wanted in [
@@ -123,6 +124,7 @@ fn the_end_of_a_batch_tells_counts_faults_reasons_groups_and_places() {
         "out/reports/",
         "out/summary.json, out/summary.csv",
         "README.md",
+        "gone: no longer in the class, moved to out/earlier/",
         "1 submission left to grade",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");

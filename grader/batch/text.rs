@@ -30,6 +30,8 @@ pub struct Course {
     pub products: Vec<String>,
     /// From how many folders reports were put together, when nothing was graded.
     pub merged: Option<usize>,
+    /// Whose reports were moved out of the way, because they are nobody's in the class.
+    pub aside: Vec<String>,
 }
 
 /// The end of a batch on the terminal.
@@ -90,6 +92,10 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     text.push('\n');
     if !summary.ignored.is_empty() {
         writeln!(text, "ignored   {}", some_of(&summary.ignored)).ok();
+    }
+    if !course.aside.is_empty() {
+        let out = shown(&course.out);
+        writeln!(text, "earlier   {}: no longer in the class, moved to {out}/earlier/", some_of(&course.aside)).ok();
     }
     writeln!(text, "reports   {}/reports/", shown(&course.out)).ok();
     if !course.products.is_empty() {
