@@ -140,23 +140,25 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         grade::grade_read(&order(item, share), read, &exercise, &workshop)
     });
     interrupt::finish_first(None);
-    let finished = batch.finish(&facts);
+    let (summary, products) = batch.finish(&facts);
     // From here on there is nothing to add.
     interrupt::set_last_words(None);
-    let (summary, products) = finished?;
-    if roster.note(&summary) {
-        batch.out.write(CLASS, roster.render()?.as_bytes())?;
-    }
+    let noted = if roster.note(&summary) { batch.out.write(CLASS, roster.render()?.as_bytes()) } else { Ok(()) };
     let course = Course {
         out: options.out.display().to_string(),
         graded: batch.graded(),
-        left: batch.left(),
+        left: if batch.is_full() { 0 } else { batch.left() },
         took: began.elapsed().as_secs_f64(),
-        products,
+        products: products.as_ref().cloned().unwrap_or_default(),
         merged: None,
         aside,
     };
     outbox::print(&text::render(&summary, &course));
+    if batch.is_full() {
+        outbox::warn(&text::no_room(&course.out, batch.written(&summary), summary.counts.submissions));
+        return Ok(ExitCode::Ungraded);
+    }
+    products.and(noted)?;
     Ok(batch.exit_code(&summary))
 }
 
@@ -229,7 +231,7 @@ fn heed_interrupts(batch: &Arc<Batch>, facts: &Facts) {
     })));
     let (batch, facts) = (batch.clone(), facts.clone());
     interrupt::set_last_words(Some(Box::new(move || {
-        let written = outbox::caught(|| batch.finish(&facts));
+        let written = outbox::caught(|| batch.finish(&facts).1);
         batch.out.sweep();
         let why =
             written.err().map_or_else(String::new, |error| format!(" The summary could not be written: {error:#}."));

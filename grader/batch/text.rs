@@ -113,6 +113,14 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     text
 }
 
+/// The last sentence of a batch that found no room for its results.
+pub fn no_room(out: &str, written: usize, of: usize) -> String {
+    let out = shown(out);
+    format!(
+        "heat-grader: the disk with {out} is full; {written} of {of} reports are there and whole, and with more room the same command goes on from them\n"
+    )
+}
+
 /// `1 submission`, `20 submissions`.
 pub fn submissions(count: usize) -> String {
     format!("{count} submission{}", if count == 1 { "" } else { "s" })
