@@ -194,9 +194,14 @@ fn axis(scale: &Scale, label: &str) -> Markup {
     }
 }
 
-/// Units that a text takes at most.
+/// Units that a text takes at most in the fonts that a system has.
 fn width(text: &str) -> f64 {
-    6.5 * text.chars().count() as f64
+    let of = |c: char| match c {
+        'f' | 'i' | 'j' | 'l' | 'r' | 't' | ' ' | '.' | '-' => 4.2,
+        'A'..='Z' => 8.0,
+        _ => 7.2,
+    };
+    text.chars().map(of).sum()
 }
 
 /// A coordinate to a tenth of a unit.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::cdp::Browser;
-use super::classes::{LONG, hostile, large, small};
+use super::classes::{LONG, hostile, large, small, timing};
 use heat_grader::report::html::{Class, page};
 
 const LAPTOP: (u32, u32) = (1280, 720);
@@ -91,6 +91,22 @@ fn browser_shows_the_page_at_both_sizes_in_both_schemes() {
         }
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn browser_shows_every_label_whole_where_an_axis_is_short() {
+    let mut class = small();
+    // All well within the budget: the lesson's kernel that reads most stands at the right edge.
+    class.entries.truncate(2);
+    class.entries.iter_mut().for_each(|entry| entry.report.timing = Some(timing(0.8, 0.843)));
+    let (_folder, path) = written(&class);
+    let mut browser = Browser::start();
+    for (size, device) in [(LAPTOP, "laptop"), (PHONE, "phone")] {
+        browser.open(&path, size, "light");
+        assert_eq!(browser.value(CUT_OFF), "", "{device}");
+        keep(&mut browser, &format!("short-axis-{device}"));
+    }
 }
 
 #[test]
