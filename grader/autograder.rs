@@ -58,11 +58,6 @@ pub fn init(folder: &Path) -> Result<PathBuf> {
     Ok(folder.join(ZIP))
 }
 
-/// How many files of source the autograder is built from.
-pub fn sources() -> usize {
-    SOURCES.len()
-}
-
 fn vacant(folder: &Path) -> Result<(), Occupied> {
     let occupied = |reason| Err(Occupied { folder: folder.to_owned(), reason });
     match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {

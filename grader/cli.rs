@@ -340,7 +340,7 @@ fn init(dir: &Path) -> anyhow::Result<ExitCode> {
 fn written(zip: &Path) -> String {
     let dir = zip.parent().unwrap_or(zip).display();
     let scripts: Vec<String> = autograder::SCRIPTS.iter().map(|(name, _)| format!("{dir}/{name}")).collect();
-    let sources = format!("{dir}/{}/ ({} files, this grader's sources)", autograder::FOLDER, autograder::sources());
+    let sources = format!("{dir}/{}/ (this grader's sources)", autograder::FOLDER);
     format!(
         "{} is ready to upload\nbeside it lies what it holds: {} and {sources}\n",
         zip.display(),

@@ -130,6 +130,8 @@ fn the_end_of_a_batch_tells_counts_faults_reasons_groups_and_places() {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     assert!(!text.contains('\u{1b}'), "{text}");
+    let merged = text::render(&of(&entries, &facts()), &Course { merged: Some(2), ..course });
+    assert!(merged.contains("gone: no report in these folders, moved to out/earlier/"), "{merged}");
     let race = text.find("race").unwrap();
     assert!(race < text.find("values").unwrap());
 }

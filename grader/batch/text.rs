@@ -94,8 +94,8 @@ pub fn render(summary: &Summary, course: &Course) -> String {
         writeln!(text, "ignored   {}", some_of(&summary.ignored)).ok();
     }
     if !course.aside.is_empty() {
-        let out = shown(&course.out);
-        writeln!(text, "earlier   {}: no longer in the class, moved to {out}/earlier/", some_of(&course.aside)).ok();
+        let why = if course.merged.is_some() { "no report in these folders" } else { "no longer in the class" };
+        writeln!(text, "earlier   {}: {why}, moved to {}/earlier/", some_of(&course.aside), shown(&course.out)).ok();
     }
     writeln!(text, "reports   {}/reports/", shown(&course.out)).ok();
     if !course.products.is_empty() {
