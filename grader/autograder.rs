@@ -16,10 +16,10 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 /// The sources, by path from the root of the repository (see grader/build.rs).
 const SOURCES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// What Gradescope runs; at the root of the zip.
-const SCRIPTS: [(&str, &str); 2] =
+pub const SCRIPTS: [(&str, &str); 2] =
     [("setup.sh", include_str!("autograder/setup.sh")), ("run_autograder", include_str!("autograder/run_autograder"))];
 /// The folder of the sources in the zip.
-const FOLDER: &str = "heat-grader";
+pub const FOLDER: &str = "heat-grader";
 const ZIP: &str = "autograder.zip";
 
 /// One file of the autograder.

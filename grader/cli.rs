@@ -52,8 +52,10 @@ enum Command {
     /// Grade one submission, always in full, into a report.
     Grade(Grade),
     /// Grade a class: a report for each submission, and a summary.
+    #[command(after_help = batch::EXIT_CODES, mut_arg("seed", |seed| seed.help(batch::SEED)))]
     Batch(Batch),
     /// Put folders of results together: those of a class's shards.
+    #[command(after_help = batch::EXIT_CODES)]
     Merge(Merge),
     /// Grade the bundled fixtures and say whether this machine grades right.
     Selftest(Selftest),
@@ -377,7 +379,7 @@ fn explained(code: Option<&str>, all: bool) -> ExitCode {
 fn init(dir: &Path) -> anyhow::Result<ExitCode> {
     match autograder::init(dir) {
         Ok(zip) => {
-            outbox::print(&format!("{} is ready to upload\n", zip.display()));
+            outbox::print(&written(&zip));
             Ok(ExitCode::Passed)
         }
         Err(error) if error.is::<autograder::Occupied>() => {
@@ -386,6 +388,18 @@ fn init(dir: &Path) -> anyhow::Result<ExitCode> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// What `gradescope init` has made.
+fn written(zip: &Path) -> String {
+    let dir = zip.parent().unwrap_or(zip).display();
+    let scripts: Vec<String> = autograder::SCRIPTS.iter().map(|(name, _)| format!("{dir}/{name}")).collect();
+    let sources = format!("{dir}/{}/ (this grader's sources)", autograder::FOLDER);
+    format!(
+        "{} is ready to upload\nbeside it lies what it holds: {} and {sources}\n",
+        zip.display(),
+        scripts.join(", ")
+    )
 }
 
 /// A worker: its standard output belongs to the grader that started it.

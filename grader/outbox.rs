@@ -1,7 +1,7 @@
 //! Where results leave the process: terminal, report files, and the sentence of an internal error.
 
 use std::any::Any;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -54,7 +54,7 @@ impl Target {
     pub fn put(&self, text: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout => match std::io::stdout().lock().write_all(text.as_bytes()) {
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
                 written => written.context("standard output"),
             },
             Self::File(file) => replace(file, text.as_bytes()).with_context(|| file.display().to_string()),
@@ -81,20 +81,33 @@ fn folder_of(file: &Path) -> &Path {
 /// How the names of files begin that are still being written.
 pub const TEMPORARY: &str = ".heat-grader-";
 
+/// There is no room for what is to be written: what is there already stays as it is.
+#[derive(Debug, thiserror::Error)]
+#[error("the disk is full")]
+pub struct Full;
+
 /// Writes a file as a whole, by rename, so that nobody reads half of it.
+///
+/// # Errors
+/// [`Full`] where there is no room; others name no temporary file, which nobody has typed.
 pub fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    put(file, bytes).map_err(|error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => anyhow!(Full),
+        // A kind without words of its own says nothing.
+        _ if error.raw_os_error().is_some() => anyhow!(error),
+        kind => anyhow!(std::io::Error::from(kind)),
+    })
+}
+
+fn put(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     // A device or pipe (/dev/stdout, a process substitution) is written to, not replaced.
     if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
-        return Ok(std::fs::write(file, bytes)?);
+        return std::fs::write(file, bytes);
     }
     let readable = std::fs::Permissions::from_mode(0o644);
-    // Without the temporary file's name, which nobody has typed.
-    let mut temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY)
-        .permissions(readable)
-        .tempfile_in(folder_of(file))
-        .map_err(|error| std::io::Error::from(error.kind()))?;
+    let mut temporary =
+        tempfile::Builder::new().prefix(TEMPORARY).permissions(readable).tempfile_in(folder_of(file))?;
     temporary.write_all(bytes)?;
     temporary.as_file().sync_all()?;
     temporary.persist(file)?;
@@ -160,6 +173,13 @@ mod tests {
         target.remove().unwrap();
         Target::File("/dev/null".into()).remove().unwrap();
         assert!(Path::new("/dev/null").exists());
+    }
+
+    #[test]
+    fn a_full_disk_is_told_in_one_way() {
+        let full = Target::File("/dev/full".into()).put("a report").unwrap_err();
+        assert!(full.is::<Full>());
+        assert_eq!(format!("{full:#}"), "/dev/full: the disk is full");
     }
 
     #[test]

@@ -4,21 +4,25 @@
 //! What can be graded and what cannot is for [`crate::submission`] to say, in `grade`'s words; here it is only found. A
 //! learner's folder in which there is nothing to grade is a submission all the same.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::answers::Answers;
 use super::names;
-use super::tree::{self, ENTRIES, Held, Node, What, file};
-use crate::submission::archive::{self, ArchiveFault, Content};
+use crate::submission::Submission;
+use crate::submission::archive;
+use crate::submission::beside::Answers;
+use crate::submission::folder::{self, At, Place, is_noise, of_file, packed_program};
+use crate::submission::handed::{self, Held, Node, What, spelt};
+use crate::submission::owner::{self, stem};
 use crate::submission::source::{self, ReadError, SourceFault, first_names, has_cu_extension, shown_name};
-use crate::submission::{self, Submission};
 
 /// Most bytes that the archive of a class may have.
 const CLASS_CAP: u64 = 512 << 20;
-/// What a fault calls a learner's folder.
-const FOLDER: &str = "the folder";
+/// Endings of what lies beside submissions and is no learner's, whatever it is called.
+const NOBODYS: [&str; 8] = ["csv", "json", "log", "ods", "tsv", "xls", "xlsx", "xml"];
 
 /// Everybody's submissions.
 #[derive(Debug, Default)]
@@ -36,28 +40,13 @@ pub struct Handed {
     pub learner: String,
     /// Where it was found, within an archive too: `class.zip/ann/heat.cu`.
     pub path: PathBuf,
-    pub at: At,
-}
-
-/// Where to read it.
-#[derive(Debug)]
-pub enum At {
-    /// A folder, an archive or a .cu file.
-    Disk(PathBuf),
-    /// A .cu file and an answer of another name beside it.
-    Pair(PathBuf, PathBuf),
-    /// It was read already, out of an archive; or it is at fault.
-    Memory(Box<Result<Submission, SourceFault>>),
+    pub place: Place,
 }
 
 impl Handed {
     /// Reads the submission.
     pub fn read(&self) -> Result<Submission, ReadError> {
-        match &self.at {
-            At::Disk(path) => submission::read(path),
-            At::Pair(program, answer) => source::read_with_answer(program, Some(answer)),
-            At::Memory(read) => (**read).clone().map_err(ReadError::Source),
-        }
+        self.place.read()
     }
 }
 
@@ -77,7 +66,8 @@ pub fn find(folder: &Path, out: &Path) -> Result<Result<Class, String>> {
     let mut finder = Finder::default();
     if metadata.is_dir() {
         let name = folder.canonicalize().unwrap_or_default();
-        finder.class(&tree::of_folder(folder, out)?, folder, &name.file_name().unwrap_or_default().to_string_lossy());
+        let name = spelt(name.file_name().unwrap_or_default().as_bytes());
+        finder.class(&handed::of_class(folder, out)?, folder, &name);
     } else if let Some((_, name)) = archive::packed(folder) {
         match finder.archive(folder, folder, &name) {
             Ok(()) => {}
@@ -97,7 +87,7 @@ pub fn find(folder: &Path, out: &Path) -> Result<Result<Class, String>> {
 #[derive(Default)]
 struct Finder {
     /// Wanted name, place, and where to read it.
-    found: Vec<(String, PathBuf, At)>,
+    found: Vec<(String, PathBuf, Place)>,
     ignored: Vec<String>,
 }
 
@@ -105,7 +95,7 @@ impl Finder {
     fn archive(&mut self, file: &Path, shown: &Path, name: &str) -> Result<(), ReadError> {
         let Some((kind, _)) = archive::packed(file) else { return Ok(()) };
         let bytes = source::archive_bytes(file, CLASS_CAP)?;
-        let nodes = tree::of_archive(&bytes, kind).map_err(|fault| SourceFault::Archive {
+        let nodes = handed::of_archive(&bytes, kind).map_err(|fault| SourceFault::Archive {
             file: shown_name(&file.file_name().unwrap_or_default().to_string_lossy()),
             fault,
         })?;
@@ -117,15 +107,20 @@ impl Finder {
     /// Takes the learners' folders and files out of the folder of a class, whose name is `name`.
     fn class(&mut self, nodes: &[Node], place: &Path, name: &str) {
         let (own, beside): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(|node| may_be_handed_in(node));
+        let plain = || beside.iter().copied().filter(|node| !is_noise(&node.name)).collect::<Vec<_>>();
         match own.as_slice() {
             // Archives often hold one folder, and that the class.
-            [only] if is_class(only) => return self.class(only.children(), &place.join(&only.name), &only.name),
+            [only] if is_class(only) => {
+                self.class(only.children(), &place.join(&only.name), &only.name);
+                self.strays(&plain(), &[], place);
+                return;
+            }
             [only] if only.name == "heat.cu" => {
                 let at = match &only.what {
                     What::File(Held::Disk(_)) | What::Irregular(Held::Disk(_), _) => At::Disk(place.to_owned()),
                     _ => packed_program(name, nodes, "heat.cu", Some("answer.md")),
                 };
-                self.found.push((name.to_owned(), place.to_owned(), at));
+                self.found.push((name.to_owned(), place.to_owned(), at.into()));
                 return;
             }
             [only] => {
@@ -137,43 +132,55 @@ impl Finder {
                 {
                     // A class after all, and not one learner's.
                     *self = packed;
+                    self.strays(&plain(), &[], place);
                     return;
                 }
             }
             _ => {}
         }
         let answers = Answers::of(nodes, &own);
-        for node in own {
+        for node in &own {
             self.learner(node, place, nodes, &answers);
         }
-        let shown = |node: &&Node| match &node.what {
-            What::Irregular(_, what) => format!("{} ({what})", shown_name(&node.name)),
-            What::Results => format!("{} (results of a batch)", shown_name(&node.name)),
-            _ => shown_name(&node.name),
-        };
-        let beside = beside.iter().filter(|node| !answers.used.contains(&node.name));
-        self.ignored.extend(beside.map(shown));
+        let beside: Vec<&Node> = beside.into_iter().filter(|node| !answers.used.contains(&node.name)).collect();
+        self.strays(&beside, &own, place);
+    }
+
+    /// What of the files beside the submissions is a learner's by its name: somebody who handed in nothing else fails, and is
+    /// not forgotten. All else is nobody's.
+    fn strays(&mut self, beside: &[&Node], own: &[&Node], place: &Path) {
+        let known: BTreeSet<&str> =
+            own.iter().map(|node| owner_of(node).map_or(stem(&node.name), owner::learner)).collect();
+        let mut strays: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+        for node in beside {
+            match owner_of(node).map(owner::learner).filter(|learner| !known.contains(learner)) {
+                Some(learner) if is_somebodys(node) => strays.entry(learner).or_default().push(node),
+                _ => self.ignored.push(shown(node)),
+            }
+        }
+        for files in strays.into_values() {
+            let (Some(first), Some(owner)) = (files.first(), files.first().and_then(|node| owner_of(node))) else {
+                continue;
+            };
+            let file = first_names(files.iter().map(|node| &*node.name), 4).join(", ");
+            let fault = Place::fault(SourceFault::OfAnotherKind { file });
+            self.found.push((owner.to_owned(), place.join(&first.name), fault));
+        }
     }
 
     fn learner(&mut self, node: &Node, place: &Path, beside: &[Node], answers: &Answers) {
         let path = place.join(&node.name);
-        let (name, at) = match &node.what {
-            What::Folder(_) => (node.name.clone(), of_folder(node, &path)),
-            What::Crowded => {
-                let fault =
-                    SourceFault::Archive { file: FOLDER.to_owned(), fault: ArchiveFault::TooMany { most: ENTRIES } };
-                (node.name.clone(), At::Memory(Box::new(Err(fault))))
-            }
+        let (name, found) = match &node.what {
             What::File(held) | What::Irregular(held, _) => {
                 let stem = archive::packed(Path::new(&node.name))
                     .map_or_else(|| stem(&node.name).to_owned(), |(_, name)| name);
-                let name = names::owner_of_program(&stem).filter(|owner| !owner.is_empty()).unwrap_or(&stem).to_owned();
+                let name = owner::owner_of_program(&stem).filter(|owner| !owner.is_empty()).unwrap_or(&stem).to_owned();
                 let at = of_file(&node.name, &name, held, beside, answers.of_program(&node.name));
-                (name, at)
+                (name, at.into())
             }
-            What::Results => return,
+            _ => (node.name.clone(), folder::find(node)),
         };
-        self.found.push((name, path, at));
+        self.found.push((name, path, found));
     }
 
     /// Gives everybody a name.
@@ -188,8 +195,12 @@ impl Finder {
             })
             .collect();
         let learners = names::unique(&wanted);
-        let mut submissions: Vec<Handed> =
-            self.found.into_iter().zip(learners).map(|((_, path, at), learner)| Handed { learner, path, at }).collect();
+        let mut submissions: Vec<Handed> = self
+            .found
+            .into_iter()
+            .zip(learners)
+            .map(|((_, path, place), learner)| Handed { learner, path, place })
+            .collect();
         submissions.sort_by(|one, other| one.learner.cmp(&other.learner));
         Class { submissions, ignored: self.ignored }
     }
@@ -201,15 +212,32 @@ fn may_be_handed_in(node: &Node) -> bool {
     let is_file = has_cu_extension(name) || archive::packed(name).is_some();
     match &node.what {
         _ if is_noise(&node.name) => false,
-        What::Folder(_) | What::Crowded => true,
+        What::Folder(_) | What::Deeper | What::Closed(_) | What::Crowded => true,
         What::File(_) | What::Irregular(..) => is_file,
         What::Results => false,
     }
 }
 
-/// What systems add by themselves, and what is hidden.
-fn is_noise(name: &str) -> bool {
-    name == "__MACOSX" || name.starts_with('.')
+/// Whose a file is by its name.
+fn owner_of(node: &Node) -> Option<&str> {
+    match &node.what {
+        What::File(_) | What::Irregular(..) => owner::owner_of_file(stem(&node.name)),
+        _ => None,
+    }
+}
+
+/// Whether a file that no grader reads can be what somebody handed in.
+fn is_somebodys(node: &Node) -> bool {
+    let ending = node.name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+    !is_noise(&node.name) && !NOBODYS.contains(&&*ending)
+}
+
+fn shown(node: &Node) -> String {
+    match &node.what {
+        What::Irregular(_, what) => format!("{} ({what})", shown_name(&node.name)),
+        What::Results => format!("{} (results of a batch)", shown_name(&node.name)),
+        _ => shown_name(&node.name),
+    }
 }
 
 /// Whether a folder holds several learners' work rather than one's: no program of its own, and two children that have one.
@@ -223,105 +251,4 @@ fn has_program(node: &Node) -> bool {
         What::Folder(children) => children.iter().any(|child| may_be_handed_in(child) && has_program(child)),
         _ => true,
     }
-}
-
-pub fn stem(name: &str) -> &str {
-    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
-}
-
-/// Files at or below a node, as paths below it.
-fn files<'n>(
-    node: &'n Node,
-    above: &str,
-    wanted: &dyn Fn(&str) -> bool,
-    found: &mut Vec<(String, &'n Node, &'n Node)>,
-) {
-    for child in node.children().iter().filter(|child| !is_noise(&child.name)) {
-        let path = if above.is_empty() { child.name.clone() } else { format!("{above}/{}", child.name) };
-        match &child.what {
-            What::Folder(_) => files(child, &path, wanted, found),
-            What::File(_) | What::Irregular(..) if wanted(&child.name) => found.push((path, node, child)),
-            _ => {}
-        }
-    }
-}
-
-/// A learner's folder: heat.cu in it or further down, else an archive, else a program that a system has renamed.
-fn of_folder(folder: &Node, path: &Path) -> At {
-    let wanted: [&dyn Fn(&str) -> bool; 3] =
-        [&|name| name == "heat.cu", &|name| archive::packed(Path::new(name)).is_some(), &|name| {
-            has_cu_extension(Path::new(name)) && names::owner_of_program(stem(name)).is_some()
-        }];
-    for wanted in wanted {
-        let mut found = Vec::new();
-        files(folder, "", wanted, &mut found);
-        if folder.file("heat.cu").is_some() {
-            // As `grade` reads a folder, whatever lies further down.
-            found.retain(|(path, ..)| path == "heat.cu");
-        }
-        match found.as_slice() {
-            [] => {}
-            [(_, parent, program)] => {
-                let (What::File(held) | What::Irregular(held, _)) = &program.what else { continue };
-                let answers = Answers::of(parent.children(), &[program]);
-                return of_file(
-                    &program.name,
-                    &folder.name,
-                    held,
-                    parent.children(),
-                    answers.of_program(&program.name),
-                );
-            }
-            several => {
-                let found = first_names(several.iter().map(|(path, ..)| &**path), 4);
-                return At::Memory(Box::new(Err(SourceFault::Several { file: FOLDER.to_owned(), found })));
-            }
-        }
-    }
-    let mut others = Vec::new();
-    files(folder, "", &|name| has_cu_extension(Path::new(name)), &mut others);
-    if others.is_empty() && path.is_dir() {
-        // In `grade`'s own words, a folder that cannot be looked into included.
-        return At::Disk(path.to_owned());
-    }
-    let others = first_names(others.iter().map(|(path, ..)| &**path), 3);
-    At::Memory(Box::new(Err(SourceFault::Missing { others })))
-}
-
-/// A program or archive, on disk or in an archive, with the answer of that name beside it.
-fn of_file(file_name: &str, name: &str, held: &Held, beside: &[Node], answer: Option<&str>) -> At {
-    match held {
-        Held::Disk(path) if file_name == "heat.cu" => At::Disk(path.parent().unwrap_or(path).to_owned()),
-        Held::Disk(path) => match answer {
-            Some(answer) => At::Pair(path.clone(), path.with_file_name(answer)),
-            None => At::Disk(path.clone()),
-        },
-        Held::Packed(content) => match archive::packed(Path::new(file_name)) {
-            Some((kind, _)) => {
-                let read = match content {
-                    Content::Whole(bytes) => {
-                        submission::source::read_packed(Path::new(file_name), kind, name.to_owned(), bytes)
-                    }
-                    other => source::of_contents(Path::new(file_name), name.to_owned(), other, None),
-                };
-                At::Memory(Box::new(read))
-            }
-            None => packed_program(name, beside, file_name, answer),
-        },
-    }
-}
-
-/// A program in an archive.
-fn packed_program(name: &str, beside: &[Node], program: &str, answer: Option<&str>) -> At {
-    let content = |wanted: &str| match file(beside, wanted) {
-        Some(Held::Packed(content)) => Some(content),
-        _ => None,
-    };
-    let read = match content(program) {
-        Some(program_content) => {
-            source::of_contents(Path::new(program), name.to_owned(), program_content, answer.and_then(content))
-        }
-        None => Err(SourceFault::Missing { others: Vec::new() }),
-    };
-    At::Memory(Box::new(read))
 }

@@ -90,7 +90,7 @@ fn a_folder_a_learner() {
     assert_eq!(read[0].1, right("a", Some("rows")));
     assert_eq!(read[1].1, right("b", Some("bobs")));
     let fault = |at: usize| read[at].1.clone().unwrap_err();
-    assert!(fault(2).contains("the folder has no heat.cu"), "{}", fault(2));
+    assert!(fault(2).contains("the folder has no heat.cu; hand in heat.cu"), "{}", fault(2));
     assert!(fault(3).contains("no heat.cu (it has mine.cu)"), "{}", fault(3));
     assert!(fault(4).contains("several programs: one/heat.cu, two/heat.cu"), "{}", fault(4));
     assert_eq!(read[5].1, right("f", None));
@@ -106,14 +106,14 @@ fn flat_files_with_answers_by_name_or_by_number() {
         ("smithbob_7_902_answer.md", "bobs"),
         ("cy.cu", "c"),
         ("notes.txt", ""),
-        ("zed_answer.md", "nobodys"),
+        ("zed_answer.md", "an answer and no program"),
     ]);
     let class = found(root.path());
-    assert_eq!(learners(&class), ["ann_12345", "cy", "smithbob_7_901"]);
+    assert_eq!(learners(&class), ["ann_12345", "cy", "smithbob_7_901", "zed"]);
     let read = read(&class);
     assert_eq!(read[0].1, right("a", Some("anns")));
     assert_eq!((&read[1].1, &read[2].1), (&right("c", None), &right("b", Some("bobs"))));
-    assert_eq!(class.ignored, ["notes.txt", "zed_answer.md"]);
+    assert_eq!(class.ignored, ["notes.txt"]);
 }
 
 #[test]
@@ -285,11 +285,118 @@ fn what_is_no_class_is_said_in_a_sentence() {
 #[test]
 fn a_folder_with_more_than_anybody_hands_in_fails_by_itself() {
     let root = folder(&[("ann/heat.cu", "a"), ("bob/", "")]);
-    for at in 0..=super::tree::ENTRIES {
+    for at in 0..=crate::submission::handed::ENTRIES {
         fs::write(root.path().join(format!("bob/{at}")), "").unwrap();
     }
     let class = found(root.path());
     let read = read(&class);
     assert_eq!(read[0].1, right("a", None));
     assert!(read[1].1.clone().unwrap_err().contains("more than 2000 entries"), "{:?}", read[1]);
+}
+
+#[test]
+fn whoever_handed_in_only_what_no_grader_reads_is_in_the_class_and_fails() {
+    let root = folder(&[
+        ("ann_12345_heat.cu", "a"),
+        ("ann_12345_report.docx", "beside a program"),
+        ("bob_22_heat.cpp", "b"),
+        ("smithcy_7_901_solution.7z", "c"),
+        ("smithcy_7_902_report.docx", "c too"),
+        ("hw9_dot_attempt_2026-11-30-12-00-00_heat.rar", "d"),
+        ("ann_777_notes.docx", "another Ann"),
+        ("eve/solution.7z", "e"),
+        ("eve/text/report.docx", "e too"),
+        ("eve/.DS_Store", ""),
+        ("flo/heat.cu.txt", "f"),
+        ("grades_2026_final.csv", ""),
+        ("cheat.pdf", ""),
+        ("README.md", ""),
+    ]);
+    let class = found(root.path());
+    let expected =
+        ["ann_12345", "ann_777", "bob_22", "eve", "flo", "hw9_dot_attempt_2026-11-30-12-00-00", "smithcy_7_901"];
+    assert_eq!(learners(&class), expected);
+    let read = read(&class);
+    assert_eq!(read[0].1, right("a", None));
+    let fault = |at: usize| read[at].1.clone().unwrap_err();
+    assert_eq!(
+        fault(2),
+        "bob_22_heat.cpp cannot be read by this grader; hand in heat.cu, by itself or in a .zip, .tar or .tar.gz"
+    );
+    assert!(fault(6).starts_with("smithcy_7_901_solution.7z, smithcy_7_902_report.docx cannot"), "{}", fault(6));
+    assert!(fault(3).contains("no heat.cu (it has solution.7z, text/report.docx); hand in heat.cu"), "{}", fault(3));
+    assert!(fault(4).contains("it has heat.cu.txt"), "{}", fault(4));
+    assert_eq!(class.ignored, ["README.md", "ann_12345_report.docx", "cheat.pdf", "grades_2026_final.csv"]);
+    // A class in which nobody handed in what can be read is one all the same.
+    let none = folder(&[("bob_22_heat.cpp", "b")]);
+    assert_eq!(learners(&found(none.path())), ["bob_22"]);
+}
+
+#[test]
+fn what_batch_says_of_a_learners_folder_is_what_grade_says_of_it() {
+    let root = folder(&[
+        ("ann/hw/heat.cu", "a"),
+        ("ann/hw/answer.md", "rows"),
+        ("bob/solution.7z", ""),
+        ("cy/", ""),
+        ("dot/mine.cu", "d"),
+        ("eve/one/heat.cu", "1"),
+        ("eve/two/heat.cu", "2"),
+        ("flo/flo_1_heat.cu", "f"),
+        ("gil/1/2/3/4/5/6/7/8/9/heat.cu", "g"),
+    ]);
+    fs::write(root.path().join("cy/hw.zip"), zip(&[("x/heat.cu", b"c")])).unwrap();
+    let class = found(root.path());
+    assert_eq!(learners(&class), ["ann", "bob", "cy", "dot", "eve", "flo", "gil"]);
+    for handed in &class.submissions {
+        let (batch, grade) = (handed.read(), crate::submission::read(&root.path().join(&handed.learner)));
+        match (batch, grade) {
+            (Ok(batch), Ok(grade)) => {
+                assert_eq!(
+                    (&batch.text, &batch.answer_md, &batch.inside),
+                    (&grade.text, &grade.answer_md, &grade.inside)
+                );
+                assert_eq!((&batch.name, &grade.name), (&handed.learner, &handed.learner));
+                assert!(batch.inside.is_some());
+            }
+            (Err(batch), Err(grade)) => assert_eq!(batch.to_string(), grade.to_string()),
+            (batch, grade) => panic!("{}: {batch:?}, {grade:?}", handed.learner),
+        }
+    }
+}
+
+#[test]
+fn names_that_differ_only_where_they_are_no_unicode_stay_apart() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let root = tempfile::tempdir().unwrap();
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, text) in
+        [(&b"ann\xff"[..], "1"), (b"ann\xfe", "2"), (b"flat\xff_heat.cu", "3"), (b"flat\xfe_heat.cu", "4")]
+    {
+        let path = Path::new(OsStr::from_bytes(name));
+        let path = if name.starts_with(b"ann") { path.join("heat.cu") } else { path.to_owned() };
+        fs::create_dir_all(root.path().join("class").join(&path).parent().unwrap()).unwrap();
+        fs::write(root.path().join("class").join(&path), text).unwrap();
+        let mut header = tar::Header::new_gnu();
+        header.set_size(1);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, Path::new("class").join(&path), text.as_bytes()).unwrap();
+    }
+    fs::write(root.path().join("class.tar"), tar.into_inner().unwrap()).unwrap();
+    for place in ["class", "class.tar"] {
+        let class = found(&root.path().join(place));
+        assert_eq!(learners(&class), ["ann_FE", "ann_FF", "flat_FE", "flat_FF"], "{place}");
+        let texts: Vec<String> = read(&class).into_iter().map(|(_, outcome)| outcome.unwrap().0).collect();
+        assert_eq!(texts, ["2", "1", "4", "3"], "{place}");
+    }
+    // Whoever is left keeps the name.
+    fs::remove_dir_all(root.path().join("class").join(OsStr::from_bytes(b"ann\xfe"))).unwrap();
+    assert_eq!(learners(&found(&root.path().join("class")))[0], "ann_FF");
+}
+
+#[test]
+fn a_line_end_in_a_flat_name_does_not_hide_whose_it_is() {
+    let root = folder(&[("ann\nlee_12345_heat.cu", "a"), ("bob_heat.cu", "b")]);
+    assert_eq!(learners(&found(root.path())), ["ann_lee_12345", "bob"]);
 }

@@ -74,23 +74,38 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         Err(reason) => return usage(reason),
     };
     out.seed(Some(seed))?;
-    let (summary, products) = merge(&sources, &Known::default(), &out)?;
+    let merged = merge(&sources, &Known::default(), &out)?;
     let course = Course {
         out: options.out.display().to_string(),
         graded: 0,
         left: 0,
         took: began.elapsed().as_secs_f64(),
-        products,
+        products: merged.products.clone(),
         merged: Some(sources.len()),
+        aside: merged.aside.clone(),
     };
-    outbox::print(&text::render(&summary, &course));
-    Ok(exit_code(&summary))
+    outbox::print(&text::render(&merged.summary, &course));
+    Ok(merged.exit_code())
 }
 
-/// Ungraded while anything is missing.
-pub fn exit_code(summary: &Summary) -> ExitCode {
-    let missing = summary.counts.ungraded + summary.counts.not_graded > 0;
-    if missing { ExitCode::Ungraded } else { ExitCode::Passed }
+/// What merging came to.
+#[derive(Debug)]
+pub struct Merged {
+    pub summary: Summary,
+    /// Names of the products.
+    pub products: Vec<String>,
+    /// Whose reports were moved out of the way.
+    pub aside: Vec<String>,
+    /// Whether a report that counts is one whose submission could not be graded again.
+    pub stays: bool,
+}
+
+impl Merged {
+    /// Ungraded while anything is missing, as it was where the folders were made.
+    pub fn exit_code(&self) -> ExitCode {
+        let missing = self.summary.counts.ungraded + self.summary.counts.not_graded > 0;
+        if missing || self.stays { ExitCode::Ungraded } else { ExitCode::Passed }
+    }
 }
 
 /// Looks into folders that are to be merged, and returns their seed with them. An error says what is wrong with what was
@@ -141,8 +156,8 @@ fn same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Puts the folders' reports into `out`, with all products, whose names come with the summary.
-pub fn merge(sources: &[Source], known: &Known, out: &Out) -> Result<(Summary, Vec<String>)> {
+/// Puts the folders' reports into `out`, with all products.
+pub fn merge(sources: &[Source], known: &Known, out: &Out) -> Result<Merged> {
     let mut roster = union(sources, known)?;
     let mut choices: Vec<Choice> = Vec::new();
     for listed in &mut roster.class {
@@ -151,6 +166,7 @@ pub fn merge(sources: &[Source], known: &Known, out: &Out) -> Result<(Summary, V
         listed.own = choice.own.clone().or(listed.own.take());
         choices.push(choice);
     }
+    let stays = choices.iter().any(|choice| choice.own.as_ref().is_some_and(|own| own.note.is_some()));
     // Before any report, so that a merge that breaks off can be done again.
     out.write(CLASS, roster.render()?.as_bytes())?;
     let mut entries = Vec::new();
@@ -173,7 +189,8 @@ pub fn merge(sources: &[Source], known: &Known, out: &Out) -> Result<(Summary, V
         };
         entries.push(Entry { learner, path, report, note, prints: listed.prints() });
     }
-    out.retain(&entries.iter().filter(|entry| entry.report.is_some()).map(|entry| entry.learner.clone()).collect())?;
+    let reported = entries.iter().filter(|entry| entry.report.is_some()).map(|entry| entry.learner.clone());
+    let aside = out.retain(&reported.collect())?;
     let facts = roster.facts();
     let summary = summary::of(&entries, &facts);
     let class = handed_in(&facts.folder, out.folder());
@@ -185,7 +202,7 @@ pub fn merge(sources: &[Source], known: &Known, out: &Out) -> Result<(Summary, V
         (read.sha256 == *sha256).then_some(read.text)
     };
     let products = products::write(out, &Material { summary: &summary, entries: &entries, source: &source })?;
-    Ok((summary, products))
+    Ok(Merged { summary, products, aside, stays })
 }
 
 /// The submissions by learner, if they can be found from here; only the page's source depends on it.
@@ -284,7 +301,7 @@ fn lost(listed: &Listed, why: &str) -> Report {
     let path = escape::line(&listed.path);
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let sha256 = listed.own.as_ref().and_then(|own| own.bytes.clone());
-    let submission = report::Submission { path, name, sha256, kernel: None, kernel_line: None, launch: None };
+    let submission = report::Submission { path, name, sha256, ..report::Submission::default() };
     Report { submission: Some(submission), ..Report::of_error(without_folders(why), ExitCode::Ungraded) }
 }
 

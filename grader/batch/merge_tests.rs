@@ -55,12 +55,16 @@ impl Shards {
     }
 
     fn merge(&self, folders: &[&str]) -> Summary {
+        self.merged(folders).summary
+    }
+
+    fn merged(&self, folders: &[&str]) -> Merged {
         let folders: Vec<PathBuf> = folders.iter().map(|name| self.path(name)).collect();
         let (sources, seed) = look(&folders).unwrap();
         assert_eq!(occupied(&self.path("out")), None);
         let out = Out::open(&self.path("out")).unwrap().unwrap();
         out.seed(Some(seed)).unwrap();
-        merge(&sources, &Known::default(), &out).unwrap().0
+        merge(&sources, &Known::default(), &out).unwrap()
     }
 }
 
@@ -92,9 +96,11 @@ fn shards_become_one_class_and_whoever_is_missing_is_told() {
     shards.shard("a", 7, &[("ann", "1", report(Verdict::Pass, 1.0)), ("cy", "3", report(Verdict::Fail, 1.0))]);
     shards.shard("b", 7, &[("bob", "1", report(Verdict::Pass, 1.0))]);
     let inputs = (files(&shards.path("a")), files(&shards.path("b")));
-    let summary = shards.merge(&["a", "b"]);
+    let merged = shards.merged(&["a", "b"]);
+    assert_eq!(merged.exit_code(), ExitCode::Ungraded);
+    let summary = merged.summary;
     assert_eq!(verdicts(&summary), [("ann", PASS), ("bob", PASS), ("cy", FAIL), ("dot", None)]);
-    assert_eq!((summary.counts.not_graded, summary.complete, exit_code(&summary)), (1, false, ExitCode::Ungraded));
+    assert_eq!((summary.counts.not_graded, summary.complete), (1, false));
     assert_eq!(summary.submissions[3].path, "class/dot");
     assert_eq!(summary.ignored, ["README.md"]);
     // The same file in two shards is a group all the same.
@@ -111,9 +117,9 @@ fn shards_become_one_class_and_whoever_is_missing_is_told() {
     // The result can be merged in its turn, and no input has changed.
     shards.shard("c", 7, &[("dot", "4", report(Verdict::Fail, 1.0))]);
     fs::rename(&out, shards.path("ab")).unwrap();
-    let summary = shards.merge(&["c", "ab"]);
-    assert_eq!(verdicts(&summary), [("ann", PASS), ("bob", PASS), ("cy", FAIL), ("dot", FAIL)]);
-    assert_eq!((exit_code(&summary), summary.groups.len()), (ExitCode::Passed, 1));
+    let merged = shards.merged(&["c", "ab"]);
+    assert_eq!(verdicts(&merged.summary), [("ann", PASS), ("bob", PASS), ("cy", FAIL), ("dot", FAIL)]);
+    assert_eq!((merged.exit_code(), merged.summary.groups.len()), (ExitCode::Passed, 1));
     assert_eq!((files(&shards.path("a")), files(&shards.path("b"))), inputs);
 }
 
@@ -212,7 +218,7 @@ fn of_a_class_that_is_known_nothing_older_is_taken_and_what_is_lost_has_its_reas
     let out = Out::open(&shards.path("out")).unwrap().unwrap();
     let doubts =
         BTreeMap::from([("ann", "perhaps"), ("dot", "perhaps")].map(|(one, why)| (one.to_owned(), why.to_owned())));
-    let (summary, _) = merge(&sources, &Known { class: Some(class), lost, doubts }, &out).unwrap();
+    let summary = merge(&sources, &Known { class: Some(class), lost, doubts }, &out).unwrap().summary;
     assert_eq!([0, 2].map(|at| summary.submissions[at].note.as_deref()), [Some("perhaps"), None]);
     assert_eq!(verdicts(&summary), [("ann", PASS), ("bob", None), ("dot", Some(Verdict::Ungraded))]);
     assert!(summary.submissions[1].note.as_ref().is_some_and(|note| note.contains("earlier version")));
@@ -224,15 +230,23 @@ fn of_a_class_that_is_known_nothing_older_is_taken_and_what_is_lost_has_its_reas
 }
 
 #[test]
-fn a_shards_note_on_a_report_comes_along() {
+fn a_shards_note_on_a_report_comes_along_and_so_does_its_exit_code() {
     let shards = Shards::new();
-    shards.shard("a", 7, &[("ann", "1", report(Verdict::Pass, 1.0)), ("bob", "2", report(Verdict::Pass, 1.0))]);
-    let mut summary = shards.merge(&["a"]);
+    let all = CLASS_OF.map(|learner| (learner, learner, report(Verdict::Pass, 1.0)));
+    shards.shard("a", 7, &all);
+    let before = shards.merged(&["a"]);
+    assert_eq!(before.exit_code(), ExitCode::Passed);
+    let mut summary = before.summary;
     summary.submissions[1].note = Some("graded again to no end".to_owned());
     let mut roster = Roster::read(&shards.path("a")).unwrap().unwrap();
     assert!(roster.note(&summary) && !roster.note(&summary));
     fs::write(shards.path("a/class.json"), roster.render().unwrap()).unwrap();
-    let merged = shards.merge(&["a"]);
-    assert_eq!(merged.submissions[1].note.as_deref(), Some("graded again to no end"));
-    assert_eq!(merged.submissions[0].note, None);
+    let merged = shards.merged(&["a"]);
+    // As the shard itself ended: nobody may take the earlier verdict for a new one unseen.
+    assert_eq!((merged.exit_code(), merged.summary.counts.pass), (ExitCode::Ungraded, 4));
+    assert_eq!(merged.summary.submissions[1].note.as_deref(), Some("graded again to no end"));
+    assert_eq!(merged.summary.submissions[0].note, None);
+    // And through a second merge.
+    fs::rename(shards.path("out"), shards.path("a2")).unwrap();
+    assert_eq!(shards.merged(&["a2"]).exit_code(), ExitCode::Ungraded);
 }

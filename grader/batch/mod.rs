@@ -25,7 +25,6 @@ use crate::interrupt;
 use crate::outbox;
 use crate::progress;
 
-pub mod answers;
 pub mod duplicates;
 pub mod find;
 pub mod key;
@@ -41,7 +40,6 @@ pub mod shift;
 pub mod slurm;
 pub mod summary;
 pub mod text;
-pub mod tree;
 pub mod work;
 
 #[cfg(test)]
@@ -97,16 +95,21 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         anyhow::bail!("{reason}");
     }
     drop(scratch()?);
+    let mut workshop = Workshop::new(options.offline);
+    if options.order.engine != EngineChoice::Cpu {
+        let gpu = engine::probe(&this_executable()?)?;
+        if let (EngineChoice::Cuda, Err(reason)) = (options.order.engine, &gpu) {
+            // Before the class is compiled for nothing.
+            anyhow::bail!("{}", grade::no_cuda(reason));
+        }
+        workshop = workshop.sharing(gpu);
+    }
     let out = match Out::open(&options.out)? {
         Ok(out) => out,
         Err(reason) => return usage(reason),
     };
     let seed = out.seed(options.seed)?;
     let exercise = Exercise::shipped()?;
-    let mut workshop = Workshop::new(options.offline);
-    if options.order.engine != EngineChoice::Cpu {
-        workshop = workshop.sharing(engine::probe(&this_executable()?)?);
-    }
     let means = Means { seed, common: key::common(&options.order, &workshop, &format!("{exercise:?}"))? };
     let facts = Facts {
         folder: options.folder.display().to_string(),
@@ -115,6 +118,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         ignored: class.ignored.clone(),
     };
     let others = options.shard.map_or_else(Vec::new, |shard| take(&mut class, shard));
+    let learners = class.submissions.iter().map(|handed| handed.learner.clone()).collect();
+    let aside = out.retain(&learners)?;
+    out.recall(learners.iter().map(String::as_str))?;
     let batch = Arc::new(batch(class, out, means, options));
     let listed = batch.items.iter().map(Listed::own).chain(others).collect();
     let shard = options.shard.map(|shard| shard.to_string());
@@ -134,22 +140,25 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         grade::grade_read(&order(item, share), read, &exercise, &workshop)
     });
     interrupt::finish_first(None);
-    let finished = batch.finish(&facts);
+    let (summary, products) = batch.finish(&facts);
     // From here on there is nothing to add.
     interrupt::set_last_words(None);
-    let (summary, products) = finished?;
-    if roster.note(&summary) {
-        batch.out.write(CLASS, roster.render()?.as_bytes())?;
-    }
+    let noted = if roster.note(&summary) { batch.out.write(CLASS, roster.render()?.as_bytes()) } else { Ok(()) };
     let course = Course {
         out: options.out.display().to_string(),
         graded: batch.graded(),
-        left: batch.left(),
+        left: if batch.is_full() { 0 } else { batch.left() },
         took: began.elapsed().as_secs_f64(),
-        products,
+        products: products.as_ref().cloned().unwrap_or_default(),
         merged: None,
+        aside,
     };
     outbox::print(&text::render(&summary, &course));
+    if batch.is_full() {
+        outbox::warn(&text::no_room(&course.out, batch.written(&summary), summary.counts.submissions));
+        return Ok(ExitCode::Ungraded);
+    }
+    products.and(noted)?;
     Ok(batch.exit_code(&summary))
 }
 
@@ -222,7 +231,7 @@ fn heed_interrupts(batch: &Arc<Batch>, facts: &Facts) {
     })));
     let (batch, facts) = (batch.clone(), facts.clone());
     interrupt::set_last_words(Some(Box::new(move || {
-        let written = outbox::caught(|| batch.finish(&facts));
+        let written = outbox::caught(|| batch.finish(&facts).1);
         batch.out.sweep();
         let why =
             written.err().map_or_else(String::new, |error| format!(" The summary could not be written: {error:#}."));

@@ -1,41 +1,13 @@
-//! Whose a submission is: from what a folder or file is called to a name that a file can have. Pure.
+//! What learners are called: from what a folder or file is called to a name that a file can have. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
-use regex::Regex;
 use sha2::{Digest, Sha256};
 
 /// Most bytes of a learner's name: a file's may have 255, and endings come after it.
 const MOST: usize = 120;
 /// Names that Windows keeps for devices, whatever the ending.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
-
-/// `ann_12345` of `ann_12345_heat`, `ann_12345_heat-2` or `ann_12345_heat (1)`.
-static PROGRAM: LazyLock<Regex> = LazyLock::new(|| ending("heat"));
-/// The same for `ann_12345_answer`.
-static ANSWER: LazyLock<Regex> = LazyLock::new(|| ending("answer"));
-
-fn ending(word: &str) -> Regex {
-    Regex::new(&format!(r"(?i)^(.*?)[ _.-]*{word}(?:[ _-]?\(?[0-9]{{1,2}}\)?)?$")).expect("it is well formed")
-}
-
-/// Whose a flat program is by its name without `.cu`; nothing when it is not called heat.
-pub fn owner_of_program(stem: &str) -> Option<&str> {
-    Some(PROGRAM.captures(stem)?.get(1)?.as_str())
-}
-
-/// Whose a flat answer is by its name without `.md`; nothing when it is not called answer.
-pub fn owner_of_answer(stem: &str) -> Option<&str> {
-    Some(ANSWER.captures(stem)?.get(1)?.as_str())
-}
-
-/// The name without the number at its end: Canvas numbers each file of a learner.
-pub fn without_number(name: &str) -> &str {
-    name.rsplit_once('_')
-        .filter(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()))
-        .map_or(name, |(n, _)| n)
-}
 
 /// A name that any file system takes, and any terminal shows: letters and digits of whatever script, `-`, `_` and `.`.
 pub fn safe(name: &str) -> String {
@@ -97,16 +69,6 @@ pub fn unique(names: &[(String, String)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn owners_of_flat_files() {
-        assert_eq!(owner_of_program("ann_12345_heat"), Some("ann_12345"));
-        assert_eq!(owner_of_program("smithann_1_22_heat-2"), Some("smithann_1_22"));
-        assert_eq!(owner_of_program("Ann Smith - Heat (1)"), Some("Ann Smith"));
-        assert_eq!((owner_of_program("heat"), owner_of_program("ann")), (Some(""), None));
-        assert_eq!(owner_of_answer("ann_12345_answer"), Some("ann_12345"));
-        assert_eq!((without_number("ann_1_22"), without_number("ann")), ("ann_1", "ann"));
-    }
 
     #[test]
     fn a_hostile_name_becomes_a_plain_one() {

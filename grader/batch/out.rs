@@ -4,7 +4,8 @@
 //! DIR/batch.json             the seed of everything in it
 //! DIR/reports/LEARNER.json   one report a submission
 //! DIR/ledger/LEARNER.json    what that report is about, and its digest
-//! DIR/earlier/LEARNER.json   a verdict that a later submission's `ungraded` has replaced
+//! DIR/earlier/LEARNER.json   a report that has made way: a verdict, for a later submission's `ungraded`, or whatever was
+//!                            there of somebody who is not in the class any more; with its ledger in earlier/ledger/
 //! DIR/class.json             who is in the class, and which of them are graded here
 //! DIR/summary.json, ...      the products
 //! ```
@@ -24,10 +25,11 @@ use sha2::{Digest, Sha256};
 use crate::grade::{MAX_SEED, seed};
 use crate::outbox::{self, TEMPORARY};
 use crate::report::{Report, json};
+use crate::submission::handed::RESULTS;
 use crate::verdict::Verdict;
 
-pub const BATCH: &str = "batch.json";
-pub const REPORTS: &str = "reports";
+pub const BATCH: &str = RESULTS[0];
+pub const REPORTS: &str = RESULTS[1];
 const LEDGER: &str = "ledger";
 const EARLIER: &str = "earlier";
 const LOCK: &str = ".lock";
@@ -169,8 +171,23 @@ impl Out {
         if kept.report.verdict == Verdict::Ungraded {
             return Ok(());
         }
-        fs::create_dir_all(self.folder.join(EARLIER))?;
+        if fs::read(self.folder.join(file(EARLIER, learner))).is_ok_and(|there| there == kept.text) {
+            return Ok(());
+        }
+        self.make_room(learner)?;
         self.write(&file(EARLIER, learner), &kept.text)
+    }
+
+    /// Gives what lies in `earlier/` of a learner a number, so that nothing is lost.
+    fn make_room(&self, learner: &str) -> Result<()> {
+        let earlier = self.folder.join(EARLIER);
+        fs::create_dir_all(earlier.join(LEDGER)).with_context(|| earlier.display().to_string())?;
+        let there = earlier.join(format!("{learner}.json"));
+        if !there.exists() {
+            return Ok(());
+        }
+        let numbered = (2..).map(|number| earlier.join(format!("{learner}.{number}.json"))).find(|path| !path.exists());
+        numbered.map_or(Ok(()), |numbered| fs::rename(&there, numbered)).with_context(|| there.display().to_string())
     }
 
     fn place(&self, learner: &str, entry: &Entry, text: &[u8]) -> Result<()> {
@@ -178,19 +195,51 @@ impl Out {
         self.write(&file(REPORTS, learner), text)
     }
 
-    /// Takes away reports that are none of these learners'; verdicts are put aside.
-    pub fn retain(&self, learners: &BTreeSet<String>) -> Result<()> {
-        for part in [REPORTS, LEDGER] {
-            for entry in fs::read_dir(self.folder.join(part))? {
-                let path = entry?.path();
-                let learner = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-                if path.extension().is_some_and(|end| end == "json") && !learners.contains(&learner) {
-                    self.kept(&learner).map_or(Ok(()), |kept| self.set_aside(&learner, &kept))?;
-                    fs::remove_file(&path).with_context(|| path.display().to_string())?;
-                }
+    /// Moves to `earlier/` whatever reports are none of these learners'. Whose they are is returned, in order.
+    pub fn retain(&self, learners: &BTreeSet<String>) -> Result<Vec<String>> {
+        let strangers = |part: &str| -> Result<Vec<String>> {
+            let paths = fs::read_dir(self.folder.join(part))?.map(|entry| Ok(entry?.path()));
+            let paths = paths.collect::<Result<Vec<PathBuf>>>()?;
+            let json = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json"));
+            let names = json.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+            Ok(names.filter(|name| !learners.contains(name)).collect())
+        };
+        let mut moved = strangers(REPORTS)?;
+        for learner in &moved {
+            self.make_room(learner)?;
+            self.rename(&file(REPORTS, learner), &file(EARLIER, learner))?;
+        }
+        for learner in strangers(LEDGER)? {
+            fs::create_dir_all(self.folder.join(EARLIER).join(LEDGER))?;
+            self.rename(&file(LEDGER, &learner), &earlier_ledger(&learner))?;
+        }
+        moved.sort();
+        Ok(moved)
+    }
+
+    /// Takes back from `earlier/` the reports of learners who had left the class, or had been left out of it by mistake. Of
+    /// somebody who has a report nothing is taken.
+    pub fn recall<'l>(&self, learners: impl Iterator<Item = &'l str>) -> Result<()> {
+        for learner in learners {
+            if self.folder.join(file(REPORTS, learner)).exists() {
+                continue;
+            }
+            let whole = |text: &Vec<u8>| {
+                let entry = fs::read(self.folder.join(earlier_ledger(learner))).ok();
+                let entry = entry.and_then(|entry| serde_json::from_slice::<Entry>(&entry).ok());
+                entry.is_some_and(|entry| entry.report == digest(text))
+            };
+            if fs::read(self.folder.join(file(EARLIER, learner))).ok().filter(whole).is_some() {
+                self.rename(&earlier_ledger(learner), &file(LEDGER, learner))?;
+                self.rename(&file(EARLIER, learner), &file(REPORTS, learner))?;
             }
         }
         Ok(())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let from = self.folder.join(from);
+        fs::rename(&from, self.folder.join(to)).with_context(|| from.display().to_string())
     }
 
     /// Puts a report in its place. One that decides nothing never destroys a verdict: about the same content it is not
@@ -265,75 +314,15 @@ fn file(part: &str, learner: &str) -> String {
     format!("{part}/{learner}.json")
 }
 
+fn earlier_ledger(learner: &str) -> String {
+    format!("{EARLIER}/{}", file(LEDGER, learner))
+}
+
 /// 64 hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::exit_code::ExitCode;
-
-    fn out() -> (tempfile::TempDir, Out) {
-        let folder = tempfile::tempdir().unwrap();
-        let out = Out::open(&folder.path().join("out")).unwrap().unwrap();
-        (folder, out)
-    }
-
-    fn report(verdict: Verdict) -> Report {
-        Report { verdict, ..Report::of_error("x", ExitCode::Ungraded) }
-    }
-
-    #[test]
-    fn a_report_is_believed_until_it_is_torn_or_edited() {
-        let (_folder, out) = out();
-        assert!(out.put("ann", "k", "c", &report(Verdict::Pass)).unwrap());
-        assert_eq!(out.kept("ann").unwrap().entry.key, "k");
-        let path = out.folder.join("reports/ann.json");
-        let whole = fs::read_to_string(&path).unwrap();
-        for damage in [whole.replace("pass", "fail"), whole[..whole.len() / 2].to_owned(), String::new()] {
-            fs::write(&path, damage).unwrap();
-            assert!(out.kept("ann").is_none());
-        }
-        fs::write(&path, &whole).unwrap();
-        assert!(out.kept("ann").is_some());
-        fs::write(out.folder.join("ledger/ann.json"), "{").unwrap();
-        assert!(out.kept("ann").is_none() && out.kept("nobody").is_none());
-    }
-
-    #[test]
-    fn nothing_that_decides_nothing_destroys_a_verdict() {
-        let (_folder, out) = out();
-        out.put("ann", "k1", "c1", &report(Verdict::Pass)).unwrap();
-        assert!(!out.put("ann", "k2", "c1", &report(Verdict::Ungraded)).unwrap());
-        assert_eq!(out.kept("ann").unwrap().report.verdict, Verdict::Pass);
-        assert!(out.put("ann", "k3", "c2", &report(Verdict::Ungraded)).unwrap());
-        assert_eq!(out.kept("ann").unwrap().report.verdict, Verdict::Ungraded);
-        assert!(fs::read_to_string(out.folder.join("earlier/ann.json")).unwrap().contains("\"pass\""));
-        assert!(out.put("ann", "k3", "c2", &report(Verdict::Fail)).unwrap());
-    }
-
-    #[test]
-    fn the_seed_is_drawn_once() {
-        let (_folder, out) = out();
-        let seed = out.seed(None).unwrap();
-        assert_eq!(out.seed(None).unwrap(), seed);
-        assert_eq!((out.seed(Some(7)).unwrap(), out.seed(None).unwrap()), (7, 7));
-        fs::write(out.folder.join(BATCH), "{}").unwrap();
-        assert!(out.seed(None).is_err() && out.seed(Some(7)).is_ok());
-    }
-
-    #[test]
-    fn two_batches_never_write_to_one_folder_and_leavings_are_swept() {
-        let (folder, out) = out();
-        let path = folder.path().join("out");
-        assert!(Out::open(&path).unwrap().unwrap_err().contains("another batch"));
-        fs::write(path.join("reports/.heat-grader-abc"), "half").unwrap();
-        drop(out);
-        Out::open(&path).unwrap().unwrap();
-        assert!(!path.join("reports/.heat-grader-abc").exists());
-        fs::write(folder.path().join("file"), "").unwrap();
-        assert!(Out::open(&folder.path().join("file")).unwrap().unwrap_err().contains("is a file"));
-    }
-}
+#[path = "out_tests.rs"]
+mod tests;

@@ -38,7 +38,7 @@ type Make = fn(&Material) -> Result<Vec<u8>>;
 const PRODUCTS: [(&str, Make); 4] = [
     ("summary.json", |material| Ok(summary::render(material.summary)?.into_bytes())),
     ("summary.csv", |material| sheet::render(material.summary)),
-    ("junit.xml", |material| Ok(junit::render(&graded(material).map(named).collect::<Vec<_>>())?.into_bytes())),
+    ("junit.xml", |material| Ok(junit::render(&material.entries.iter().map(named).collect::<Vec<_>>())?.into_bytes())),
     ("index.html", |material| Ok(html::page(&class(material)).into_bytes())),
 ];
 
@@ -48,8 +48,8 @@ fn graded<'m>(material: &'m Material) -> impl Iterator<Item = (usize, &'m Entry,
     entries.filter_map(|(at, entry)| Some((at, entry, entry.report.as_ref()?)))
 }
 
-fn named<'m>((_, entry, report): (usize, &'m Entry, &'m Report)) -> (&'m str, &'m Report) {
-    (&entry.learner, report)
+fn named(entry: &Entry) -> (&str, Option<&Report>) {
+    (&entry.learner, entry.report.as_ref())
 }
 
 /// The class as its page shows it.
@@ -68,6 +68,12 @@ fn class(material: &Material) -> html::Class {
         title: summary.folder.clone(),
         made_at: format!("{} UTC{missing}", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M")),
         entries: graded(material).map(page_entry).collect(),
+        waiting: material
+            .entries
+            .iter()
+            .filter(|entry| entry.report.is_none())
+            .map(|entry| entry.learner.clone())
+            .collect(),
         groups: summary.groups.iter().map(|group| group.learners.clone()).collect(),
         remarks: material
             .entries

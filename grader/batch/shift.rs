@@ -14,7 +14,7 @@ use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade;
 use crate::interrupt;
-use crate::outbox;
+use crate::outbox::{self, Full};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::submission::{ReadError, Submission};
@@ -113,7 +113,12 @@ impl<'a> Shift<'a> {
         let outcome = match self.batch.out.put(learner, &key, &content.whole, report) {
             Ok(true) => Outcome::Graded,
             Ok(false) => Outcome::Stays(reason(report)),
-            Err(error) => Outcome::Lost(without_folders(&format!("{error:#}"))),
+            Err(error) => {
+                if error.is::<Full>() {
+                    self.batch.note_full();
+                }
+                Outcome::Lost(without_folders(&format!("{error:#}")))
+            }
         };
         let lost = matches!(outcome, Outcome::Lost(_));
         self.batch.note(at, outcome);

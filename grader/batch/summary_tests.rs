@@ -107,6 +107,7 @@ fn the_end_of_a_batch_tells_counts_faults_reasons_groups_and_places() {
         took: 125.0,
         products: vec!["summary.json".to_owned(), "summary.csv".to_owned()],
         merged: None,
+        aside: vec!["gone".to_owned()],
     };
     let text = text::render(&of(&entries, &facts()), &course);
     for wanted in [
@@ -123,11 +124,14 @@ fn the_end_of_a_batch_tells_counts_faults_reasons_groups_and_places() {
         "out/reports/",
         "out/summary.json, out/summary.csv",
         "README.md",
+        "gone: no longer in the class, moved to out/earlier/",
         "1 submission left to grade",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     assert!(!text.contains('\u{1b}'), "{text}");
+    let merged = text::render(&of(&entries, &facts()), &Course { merged: Some(2), ..course });
+    assert!(merged.contains("gone: no report in these folders, moved to out/earlier/"), "{merged}");
     let race = text.find("race").unwrap();
     assert!(race < text.find("values").unwrap());
 }

@@ -30,6 +30,8 @@ pub struct Course {
     pub products: Vec<String>,
     /// From how many folders reports were put together, when nothing was graded.
     pub merged: Option<usize>,
+    /// Whose reports were moved out of the way, because they are nobody's in the class.
+    pub aside: Vec<String>,
 }
 
 /// The end of a batch on the terminal.
@@ -91,6 +93,10 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     if !summary.ignored.is_empty() {
         writeln!(text, "ignored   {}", some_of(&summary.ignored)).ok();
     }
+    if !course.aside.is_empty() {
+        let why = if course.merged.is_some() { "no report in these folders" } else { "no longer in the class" };
+        writeln!(text, "earlier   {}: {why}, moved to {}/earlier/", some_of(&course.aside), shown(&course.out)).ok();
+    }
     writeln!(text, "reports   {}/reports/", shown(&course.out)).ok();
     if !course.products.is_empty() {
         writeln!(
@@ -105,6 +111,14 @@ pub fn render(summary: &Summary, course: &Course) -> String {
         writeln!(text, "\nInterrupted with {left} left to grade. The same command goes on from here.").ok();
     }
     text
+}
+
+/// The last sentence of a batch that found no room for its results.
+pub fn no_room(out: &str, written: usize, of: usize) -> String {
+    let out = shown(out);
+    format!(
+        "heat-grader: the disk with {out} is full; {written} of {of} reports are there and whole, and with more room the same command goes on from them\n"
+    )
 }
 
 /// `1 submission`, `20 submissions`.

@@ -2,6 +2,7 @@
 //! becomes of one whose grade breaks down. Knows nothing of compilers and kernels: the grade is a function that it is given.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
@@ -18,7 +19,7 @@ use crate::compile::diagnostics::without_folders;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::{Graded, Read};
-use crate::outbox;
+use crate::outbox::{self, Full};
 use crate::progress::Progress;
 use crate::report::{self, Report, escape};
 use crate::submission::ReadError;
@@ -93,6 +94,8 @@ pub struct Batch {
     choices: Choices,
     pub outcomes: Mutex<Vec<Outcome>>,
     pub quiet: bool,
+    /// Whether there was no room for a report: nothing more is begun then, because it would be lost as well.
+    full: AtomicBool,
 }
 
 impl Batch {
@@ -119,7 +122,7 @@ impl Batch {
         };
         let items: Vec<Item> = class.into_iter().enumerate().map(item).collect();
         let outcomes = Mutex::new(vec![Outcome::Waiting; items.len()]);
-        Self { items, out, means, choices, outcomes, quiet }
+        Self { items, out, means, choices, outcomes, quiet, full: AtomicBool::new(false) }
     }
 
     /// Looks which reports are known.
@@ -154,6 +157,7 @@ impl Batch {
     /// Does what is planned; begins nothing more once `stopping` says so.
     pub fn run(&self, plan: &Plan, exercise: &Exercise, stopping: &(dyn Fn() -> bool + Sync), grade: &Grade) {
         let progress = Progress::submissions(plan.pending as u64, self.quiet);
+        let stopping = &|| stopping() || self.is_full();
         let shift = Shift::new(self, exercise, grade, stopping, &progress);
         lanes::run(
             &plan.jobs,
@@ -164,6 +168,21 @@ impl Batch {
             &|job, why| shift.broken(job, &why),
         );
         progress.finish();
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Notes that there was no room.
+    pub fn note_full(&self) {
+        self.full.store(true, Ordering::Relaxed);
+    }
+
+    /// Reports that are there, about what was handed in.
+    pub fn written(&self, summary: &Summary) -> usize {
+        let lost = locked(&self.outcomes).iter().filter(|outcome| matches!(outcome, Outcome::Lost(_))).count();
+        summary.counts.submissions - summary.counts.not_graded - lost
     }
 
     /// Notes what became of the submission at this place.
@@ -214,19 +233,24 @@ impl Batch {
         Entry { learner: learner.clone(), path, report, note, prints: item.prints.clone() }
     }
 
-    /// Makes the summary and writes all products; their names come with it.
-    pub fn finish(&self, facts: &Facts) -> Result<(Summary, Vec<String>)> {
+    /// Makes the summary and writes all products; their names come with it, or why they are not all written.
+    pub fn finish(&self, facts: &Facts) -> (Summary, Result<Vec<String>>) {
         let entries = self.entries();
         let summary = summary::of(&entries, facts);
         let source = |at: usize| Some(self.items.get(at)?.handed.read().ok()?.text);
-        let products = products::write(&self.out, &Material { summary: &summary, entries: &entries, source: &source })?;
-        Ok((summary, products))
+        let products = products::write(&self.out, &Material { summary: &summary, entries: &entries, source: &source });
+        if products.as_ref().is_err_and(|error| error.is::<Full>()) {
+            self.note_full();
+        }
+        (summary, products)
     }
 
-    /// Interrupted when something is left to do; ungraded when one is, or a grade came to nothing.
+    /// Interrupted when something is left to do; ungraded when that is for want of room, when one is, or a grade came to nothing.
     pub fn exit_code(&self, summary: &Summary) -> ExitCode {
         let stays = locked(&self.outcomes).iter().any(|outcome| matches!(outcome, Outcome::Stays(_)));
-        if self.left() > 0 {
+        if self.is_full() {
+            ExitCode::Ungraded
+        } else if self.left() > 0 {
             ExitCode::Interrupted
         } else if stays || summary.counts.ungraded + summary.counts.not_graded > 0 {
             ExitCode::Ungraded
@@ -241,7 +265,7 @@ pub fn ungraded(item: &Item, why: &str) -> Report {
     let path = escape::line(&item.handed.path.to_string_lossy());
     let name = item.handed.path.file_name().map_or_else(|| path.clone(), |name| escape::line(&name.to_string_lossy()));
     let sha256 = item.content.is_read.then(|| item.content.program.clone());
-    let submission = report::Submission { path, name, sha256, kernel: None, kernel_line: None, launch: None };
+    let submission = report::Submission { path, name, sha256, ..report::Submission::default() };
     Report {
         seed: Some(item.seed),
         submission: Some(submission),

@@ -80,7 +80,8 @@ impl School {
         })
         .unwrap();
         let facts = Facts { folder: "class".into(), scope: Scope::Full, strict: false, ignored: Vec::new() };
-        let (summary, _) = batch.finish(&facts).unwrap();
+        let (summary, products) = batch.finish(&facts);
+        products.unwrap();
         let code = batch.exit_code(&summary);
         let mut graded = graded.into_inner().unwrap();
         graded.sort();
@@ -115,9 +116,7 @@ fn made_up(item: &Item, read: &Read, _: Share) -> anyhow::Result<Graded> {
         path: item.handed.path.display().to_string(),
         name: read.name.clone(),
         sha256: Some(read.sha256.clone()),
-        kernel: None,
-        kernel_line: None,
-        launch: None,
+        ..report::Submission::default()
     };
     let report = Report { seed: Some(item.seed), submission: Some(submission), ..Report::blank() }.with_checks(checks);
     Ok(Graded::without_source(report))
@@ -200,7 +199,8 @@ fn grading_again_to_no_end_keeps_the_verdict_and_says_so() {
     let batch = Batch::new(class.submissions, out, means, school.choices, true);
     batch.run(&batch.plan(), &Exercise::shipped().unwrap(), &|| false, &|_, _, _| anyhow::bail!("no memory"));
     let facts = Facts { folder: "class".into(), scope: Scope::Full, strict: false, ignored: Vec::new() };
-    let (summary, _) = batch.finish(&facts).unwrap();
+    let (summary, products) = batch.finish(&facts);
+    products.unwrap();
     assert_eq!(school.report("ann"), before);
     assert_eq!(batch.exit_code(&summary), ExitCode::Ungraded);
     let row = &summary.submissions[0];
@@ -262,4 +262,27 @@ fn a_folder_with_nothing_in_it_fails_at_source() {
     let reason = summary.submissions[1].reason.clone().unwrap();
     assert!(reason.contains("no heat.cu"), "{reason}");
     assert!(Path::new(&school.out()).join("reports/bob.json").exists());
+}
+
+#[test]
+fn without_room_for_a_report_nothing_more_is_begun_and_nothing_is_lost() {
+    let mut school = School::of(&[("ann", "a"), ("bob", "b"), ("cy", "c"), ("dot", "d")]);
+    school.choices.lanes = 1;
+    std::fs::create_dir_all(school.out().join("ledger")).unwrap();
+    // A device that is always full.
+    let ledger = school.out().join("ledger/bob.json");
+    std::os::unix::fs::symlink("/dev/full", &ledger).unwrap();
+    let (graded, code, summary) = school.batch();
+    assert_eq!((graded.join(" "), code), ("ann bob".to_owned(), ExitCode::Ungraded));
+    assert_eq!((summary.counts.pass, summary.counts.ungraded, summary.counts.not_graded), (1, 1, 2));
+    let reason = summary.submissions[1].reason.clone().unwrap();
+    assert!(
+        reason.ends_with("could not be written: ledger/bob.json: the disk is full")
+            || reason.ends_with("bob.json: the disk is full"),
+        "{reason}"
+    );
+    std::fs::remove_file(&ledger).unwrap();
+    let (graded, code, summary) = school.batch();
+    assert_eq!((graded.join(" "), code), ("bob cy dot".to_owned(), ExitCode::Passed));
+    assert_eq!(summary.counts.pass, 4);
 }

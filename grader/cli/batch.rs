@@ -13,6 +13,12 @@ use crate::batch::slurm::{Array, script};
 use crate::grade::EngineChoice;
 use crate::judge::plan::Scope;
 
+/// What the end of a batch, or of a merge, tells.
+pub const EXIT_CODES: &str = "Exit codes: 0 every submission passed or failed; 3 some are ungraded or not graded yet, or could not be graded again, or nothing could be graded at all; 130 interrupted, the same command goes on from there; 2 usage error.";
+
+/// What `--seed` means for a class.
+pub const SEED: &str = "Derive every submission's seed from this number. Unless given, one is drawn the first time; DIR/batch.json keeps it, and a re-run uses it again";
+
 #[derive(Debug, Args)]
 pub struct Batch {
     /// A folder with a folder or file a learner, or an archive of one.

@@ -40,7 +40,7 @@ mod workshop;
 pub use later::Waiting;
 pub use same::same_for;
 pub use seed::MAX_SEED;
-pub use stations::{Machine, Read};
+pub use stations::{Machine, Read, no_cuda};
 use trials::{Engine, Unwatchable};
 pub use workshop::{REFERENCE, Workshop};
 
@@ -98,6 +98,8 @@ pub struct Source {
     /// As it was given.
     pub path: String,
     pub name: String,
+    /// Where it was found, where that is not the top of what was given.
+    pub inside: Option<String>,
     pub text: String,
     /// 64 hexadecimal digits.
     pub sha256: String,
@@ -307,6 +309,13 @@ fn judgement(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> any
     Ok(judge.finish())
 }
 
+/// Check `source` of a text that could be read; it says which file was taken, where that had to be found.
+fn source_check(text: &str, inside: Option<&str>) -> Check {
+    let lines = judge::grouped(text.lines().count() as u64);
+    let found = inside.map_or_else(String::new, |inside| format!(", found in {}", escape::line(inside)));
+    Check::new(CheckId::Source, Status::Pass, format!("{lines} lines of source{found}"))
+}
+
 /// What ptxas gave the kernel, as the report has it.
 fn gpu_build(builds: &GpuBuilds) -> report::GpuBuild {
     let KernelUse { registers, shared, stack, spill_stores, spill_loads, .. } = builds.uses;
@@ -328,7 +337,7 @@ impl Draft {
     fn new(order: &Order, seed: u64) -> Self {
         let path = escape::line(&order.path.to_string_lossy());
         let name = order.path.file_name().map_or_else(|| path.clone(), |name| escape::line(&name.to_string_lossy()));
-        let submission = report::Submission { path, name, sha256: None, kernel: None, kernel_line: None, launch: None };
+        let submission = report::Submission { path, name, ..report::Submission::default() };
         let mut report = Report::blank();
         (report.scope, report.strict, report.seed) = (Some(order.scope), order.strict, Some(seed));
         report.submission = Some(submission);
@@ -348,11 +357,11 @@ impl Draft {
     }
 
     fn take_source(&mut self, source: &Source) {
-        let summary = format!("{} lines of source", judge::grouped(source.text.lines().count() as u64));
-        self.add(Check::new(CheckId::Source, Status::Pass, summary));
+        self.add(source_check(&source.text, source.inside.as_deref()));
         self.report.answer = source.answer.as_ref().map(build::answer);
         if let Some(submission) = &mut self.report.submission {
             submission.name = escape::line(&source.name);
+            submission.file = source.inside.as_deref().map(escape::line);
             submission.sha256 = Some(source.sha256.clone());
         }
     }

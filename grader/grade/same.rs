@@ -1,18 +1,20 @@
 //! One grade for several submissions: where heat.cu is the same, only the answer is each learner's own.
 
+use super::source_check;
 use super::stations::answer_of;
 use crate::exercise::Exercise;
 use crate::judge::answer::answer;
 use crate::judge::reads::Reads;
 use crate::report::{Report, build, escape};
 use crate::submission::Submission;
-use crate::verdict::CheckId;
+use crate::verdict::{Check, CheckId};
 
-/// The report of a submission whose heat.cu is byte for byte that of the graded one: with its own name, path and answer.
+/// The report of a submission whose heat.cu is byte for byte that of the graded one: with its own name, path, file and answer.
 pub fn same_for(report: &Report, path: &str, read: &Submission, exercise: &Exercise) -> Report {
     let mut report = report.clone();
     if let Some(submission) = &mut report.submission {
         (submission.path, submission.name) = (escape::line(path), escape::line(&read.name));
+        submission.file = read.inside.as_deref().map(escape::line);
     }
     let given = answer_of(read);
     let reads = report.reads.as_ref().map(|reads| Reads {
@@ -24,7 +26,11 @@ pub fn same_for(report: &Report, path: &str, read: &Submission, exercise: &Exerc
     let check = answer(given.as_ref(), reads.as_ref(), exercise.exercise.n, report.timing.is_some());
     report.answer = given.as_ref().map(build::answer);
     let checks = std::mem::take(&mut report.checks);
-    let checks =
-        checks.into_iter().map(|other| if other.id == CheckId::Answer { check.clone() } else { other }).collect();
+    let own = |other: Check| match other.id {
+        CheckId::Source => source_check(&read.text, read.inside.as_deref()),
+        CheckId::Answer => check.clone(),
+        _ => other,
+    };
+    let checks = checks.into_iter().map(own).collect();
     report.with_checks(checks)
 }

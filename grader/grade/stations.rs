@@ -29,6 +29,11 @@ use crate::verdict::{Check, CheckId, Status};
 /// Reads a submission.
 pub type Read<'r> = dyn Fn() -> Result<submission::Submission, ReadError> + Sync + 'r;
 
+/// Why nothing is graded where engine cuda was asked for.
+pub fn no_cuda(reason: &str) -> String {
+    format!("engine cuda cannot run here: {reason}")
+}
+
 /// The real stations.
 pub struct Machine<'a> {
     order: &'a Order,
@@ -134,6 +139,7 @@ impl Stations for Machine<'_> {
                 answer: answer_of(&read),
                 path: self.order.path.to_string_lossy().into_owned(),
                 name: read.name,
+                inside: read.inside,
                 text: read.text,
                 sha256: read.sha256,
             }),
@@ -283,7 +289,7 @@ impl Stations for Machine<'_> {
             choice => match (choice, self.cuda(toolkit, gxx, found, gpu, geometry)?) {
                 (_, Ok(gpu)) => Some(gpu),
                 (EngineChoice::Cuda, Err(reason)) => {
-                    return Ok(Prepared::Cannot(format!("engine cuda cannot run here: {reason}")));
+                    return Ok(Prepared::Cannot(no_cuda(&reason)));
                 }
                 (_, Err(reason)) => {
                     self.fallback.get_or_init(|| reason);

@@ -77,14 +77,16 @@ fn words(check: &Check, report: &Report) -> String {
 
 /// heat.cu as the repository knows it; `None` when it lies in an archive or nothing was read.
 fn file(report: &Report) -> Option<String> {
-    let path = &report.submission.as_ref()?.path;
-    let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
-    let ends = |ending: &str| path.to_ascii_lowercase().ends_with(ending);
+    let submission = report.submission.as_ref()?;
+    let path = submission.path.strip_prefix("./").unwrap_or(&submission.path).trim_end_matches('/');
+    let ends = |path: &str, ending: &str| path.to_ascii_lowercase().ends_with(ending);
+    let is_packed = |path: &str| [".zip", ".tar", ".tar.gz", ".tgz"].into_iter().any(|ending| ends(path, ending));
+    let inside = submission.file.as_deref().unwrap_or("heat.cu");
     match path {
-        "" | "." => Some("heat.cu".to_owned()),
-        _ if ends(".cu") => Some(path.to_owned()),
-        _ if [".zip", ".tar", ".tar.gz", ".tgz"].into_iter().any(ends) => None,
-        _ => Some(format!("{path}/heat.cu")),
+        _ if is_packed(path) || is_packed(inside) => None,
+        "" | "." => Some(inside.to_owned()),
+        _ if ends(path, ".cu") => Some(path.to_owned()),
+        _ => Some(format!("{path}/{inside}")),
     }
 }
 
@@ -135,14 +137,7 @@ mod tests {
     use crate::report::{Diagnostic, Submission};
 
     fn failed(path: &str, check: Check) -> Report {
-        let submission = Submission {
-            path: path.to_owned(),
-            name: String::new(),
-            sha256: None,
-            kernel: None,
-            kernel_line: None,
-            launch: None,
-        };
+        let submission = Submission { path: path.to_owned(), ..Submission::default() };
         Report { submission: Some(submission), ..Report::blank() }.with_checks(vec![check])
     }
 
@@ -209,6 +204,19 @@ mod tests {
         {
             let report = failed(path, Check::new(CheckId::Source, Status::Fail, ""));
             assert_eq!(file(&report).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_lay_further_down_is_named_where_it_lies() {
+        for (path, inside, expected) in [
+            ("subs/ada", "hw3/heat.cu", Some("subs/ada/hw3/heat.cu")),
+            (".", "hw3/heat.cu", Some("hw3/heat.cu")),
+            ("subs/ada", "homework.zip", None),
+        ] {
+            let mut report = failed(path, Check::new(CheckId::Source, Status::Pass, ""));
+            report.submission.as_mut().unwrap().file = Some(inside.to_owned());
+            assert_eq!(file(&report).as_deref(), expected, "{path} {inside}");
         }
     }
 

@@ -18,14 +18,15 @@ const GRADE: &str = "grade";
 /// One report, in a suite named after its submission.
 pub fn render_one(report: &Report) -> Result<String> {
     let name = report.submission.as_ref().map_or("heat-grader", |submission| &submission.name);
-    render(&[(name, report)])
+    render(&[(name, Some(report))])
 }
 
-/// Reports as one document, each in a suite of the given name.
-pub fn render(reports: &[(&str, &Report)]) -> Result<String> {
-    let suites: Vec<Suite> = reports.iter().map(|(name, report)| Suite::of(name, report)).collect();
+/// Reports as one document, each in a suite of the given name. Where there is no report yet, the suite has one case, which
+/// was skipped.
+pub fn render(reports: &[(&str, Option<&Report>)]) -> Result<String> {
+    let suites: Vec<Suite> = reports.iter().map(|(name, report)| Suite::of(name, *report)).collect();
     let total = |count: fn(&Suite) -> usize| suites.iter().map(count).sum::<usize>().to_string();
-    let seconds: f64 = suites.iter().map(|suite| suite.report.durations.total).sum();
+    let seconds: f64 = suites.iter().map(Suite::seconds).sum();
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     writer
@@ -49,7 +50,7 @@ enum Outcome {
 
 struct Suite<'a> {
     name: String,
-    report: &'a Report,
+    report: Option<&'a Report>,
     cases: Vec<Case>,
 }
 
@@ -62,14 +63,23 @@ struct Case {
 }
 
 impl<'a> Suite<'a> {
-    fn of(name: &str, report: &'a Report) -> Self {
+    fn of(name: &str, report: Option<&'a Report>) -> Self {
+        let Some(report) = report else {
+            let summary = "not graded yet".to_owned();
+            let case = Case { name: GRADE, outcome: Outcome::Skipped, summary, text: String::new() };
+            return Self { name: allowed(name), report, cases: vec![case] };
+        };
         let unjudged = report.unjudged().map(|check| check.id);
         let mut cases: Vec<Case> =
             report.checks.iter().map(|check| Case::of(check, report, unjudged == Some(check.id))).collect();
         if let (None, Some(reason)) = (unjudged, report.ungraded_because()) {
             cases.push(Case { name: GRADE, outcome: Outcome::Error, summary: reason, text: String::new() });
         }
-        Self { name: allowed(name), report, cases }
+        Self { name: allowed(name), report: Some(report), cases }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.report.map_or(0.0, |report| report.durations.total)
     }
 
     fn count(&self, outcome: Outcome) -> usize {
@@ -78,7 +88,7 @@ impl<'a> Suite<'a> {
 
     fn write(&self, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
         let count = |outcome| self.count(outcome).to_string();
-        let seconds = format!("{:.3}", self.report.durations.total);
+        let seconds = format!("{:.3}", self.seconds());
         writer
             .create_element("testsuite")
             .with_attribute(("name", self.name.as_str()))
@@ -88,41 +98,14 @@ impl<'a> Suite<'a> {
             .with_attribute(("skipped", count(Outcome::Skipped).as_str()))
             .with_attribute(("time", seconds.as_str()))
             .write_inner_content(|writer| {
-                self.write_properties(writer)?;
-                self.cases.iter().try_for_each(|case| case.write(writer, &self.name))?;
-                if self.report.output.is_empty() {
-                    return Ok(());
+                if let Some(report) = self.report {
+                    write_properties(report, writer)?;
                 }
-                let printed = self.report.output.lines().map(|line| format!("  | {line}\n")).collect::<String>();
+                self.cases.iter().try_for_each(|case| case.write(writer, &self.name))?;
+                let Some(report) = self.report.filter(|report| !report.output.is_empty()) else { return Ok(()) };
+                let printed = report.output.lines().map(|line| format!("  | {line}\n")).collect::<String>();
                 element(writer, "system-out", &format!("The kernel printed:\n{printed}"))
             })?;
-        Ok(())
-    }
-
-    /// What was graded, and how: enough to repeat it.
-    fn write_properties(&self, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
-        let report = self.report;
-        let verdict = match report.verdict {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::Ungraded => "ungraded",
-        };
-        let properties = [
-            ("verdict", Some(verdict.to_owned())),
-            ("engine", report.engine.clone()),
-            ("seed", report.seed.map(|seed| seed.to_string())),
-            ("sha256", report.submission.as_ref().and_then(|submission| submission.sha256.clone())),
-            ("words_per_cell_step", report.reads.as_ref().map(|reads| format!("{:.4}", reads.per_cell_step))),
-            ("grader", Some(report.environment.grader.clone())),
-        ];
-        writer.create_element("properties").write_inner_content(|writer| {
-            for (name, value) in properties {
-                let Some(value) = value else { continue };
-                let property = writer.create_element("property").with_attribute(("name", name));
-                property.with_attribute(("value", allowed(&value).as_str())).write_empty()?;
-            }
-            Ok(())
-        })?;
         Ok(())
     }
 }
@@ -167,6 +150,32 @@ impl Case {
         })?;
         Ok(())
     }
+}
+
+/// What was graded, and how: enough to repeat it.
+fn write_properties(report: &Report, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
+    let verdict = match report.verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Ungraded => "ungraded",
+    };
+    let properties = [
+        ("verdict", Some(verdict.to_owned())),
+        ("engine", report.engine.clone()),
+        ("seed", report.seed.map(|seed| seed.to_string())),
+        ("sha256", report.submission.as_ref().and_then(|submission| submission.sha256.clone())),
+        ("words_per_cell_step", report.reads.as_ref().map(|reads| format!("{:.4}", reads.per_cell_step))),
+        ("grader", Some(report.environment.grader.clone())),
+    ];
+    writer.create_element("properties").write_inner_content(|writer| {
+        for (name, value) in properties {
+            let Some(value) = value else { continue };
+            let property = writer.create_element("property").with_attribute(("name", name));
+            property.with_attribute(("value", allowed(&value).as_str())).write_empty()?;
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 fn element(writer: &mut Writer<Vec<u8>>, name: &str, text: &str) -> io::Result<()> {

@@ -97,13 +97,17 @@ pub struct Report {
 }
 
 /// What was graded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// The path as it was given.
     pub path: String,
     /// Its last component.
     pub name: String,
+    /// Where the program, or the archive that it came in, was found in a folder that does not have heat.cu at its top:
+    /// `hw3/heat.cu`; null otherwise.
+    #[serde(default)]
+    pub file: Option<String>,
     /// SHA-256 of the source file's bytes, 64 hexadecimal digits; null when it could not be read.
     pub sha256: Option<String>,
     /// The kernel's name; null when it was not found.

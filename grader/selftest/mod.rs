@@ -1,4 +1,5 @@
-//! Is this machine's grader right? Grades every fixture and compares with its verdict.json.
+//! Is this machine's grader right? Grades every fixture, compares with its verdict.json, and holds its report against the
+//! schema that others read reports by.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -7,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
 
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -14,10 +16,11 @@ use crate::grade::{self, EngineChoice, Order, Workshop};
 use crate::judge::plan::Scope;
 use crate::outbox;
 use crate::progress::Progress;
-use crate::report::Report;
+use crate::report::{Report, json};
 
 mod confusion;
 mod expected;
+mod schema;
 
 pub use expected::{Expected, ExpectedHazard, ExpectedKind};
 
@@ -51,7 +54,7 @@ struct Compared {
     name: String,
     /// What it came to: the verdict, and the check that failed.
     came_to: String,
-    /// Where it differs from its verdict.json; empty when it agrees.
+    /// Where it differs from its verdict.json, or its report from the schema; empty when it agrees.
     differences: Vec<String>,
     /// The cause that was planted and the one that was named; `None` where the fixture does not say.
     causes: Option<(String, String)>,
@@ -64,6 +67,8 @@ struct Bench<'a> {
     exercise: Exercise,
     workshop: Workshop,
     engine: EngineChoice,
+    /// Of a report.
+    schema: Value,
 }
 
 /// Makes a grade short without leaving anything of it out.
@@ -81,7 +86,9 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     ensure!(!fixtures.is_empty(), "no fixture in {} has such a name", root.display());
     let mut exercise = Exercise::shipped()?;
     shrink(&mut exercise);
-    let bench = Bench { root: &root, exercise, workshop: Workshop::new(options.offline), engine: options.engine };
+    let schema = serde_json::from_str(&json::schema()?)?;
+    let workshop = Workshop::new(options.offline);
+    let bench = Bench { root: &root, exercise, workshop, engine: options.engine, schema };
     let compared = compare_all(&fixtures, &bench, options);
     let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();
     outbox::print(&table(&compared));
@@ -170,12 +177,21 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
         let expected = Expected::parse(&text, report.engine.as_deref().unwrap_or("cpu"))?;
         let planted = expected.planted().filter(|_| report.failing_check.is_some() || !report.causes.is_empty());
         let causes = planted.map(|planted| (planted.to_owned(), expected::named(&report).to_owned()));
-        Ok((came_to(&report), expected.differences(&report), causes))
+        let mut differences = expected.differences(&report);
+        differences.extend(invalid(&report, &bench.schema)?);
+        Ok((came_to(&report), differences, causes))
     });
     let (came_to, differences, causes) =
         outcome.unwrap_or_else(|error| ("error".to_owned(), vec![format!("{error:#}")], None));
     let (name, seconds) = (name_of(fixture, bench.root), began.elapsed().as_secs_f64());
     Compared { name, came_to, differences, causes, seconds }
+}
+
+/// Where the JSON of a report is not what its schema promises to whoever reads it.
+fn invalid(report: &Report, schema: &Value) -> anyhow::Result<Option<String>> {
+    let written: Value = serde_json::from_str(&json::render(report)?)?;
+    let said = schema::validate(&written, schema).err();
+    Ok(said.map(|why| format!("its report is not as `heat-grader schema` says: {why:#}")))
 }
 
 fn came_to(report: &Report) -> String {
@@ -196,4 +212,22 @@ fn table(compared: &[Compared]) -> String {
         table.add_row([compared.name.clone(), compared.came_to.clone(), format!("{:.1}", compared.seconds), agrees]);
     }
     format!("{table}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Check, CheckId, Status};
+
+    #[test]
+    fn a_report_that_its_schema_does_not_allow_is_a_difference() {
+        let schema: Value = serde_json::from_str(&json::schema().unwrap()).unwrap();
+        let checks = CheckId::ALL.into_iter().map(|id| Check::new(id, Status::Pass, "made up")).collect();
+        let report = Report::blank().with_checks(checks);
+        assert_eq!(invalid(&report, &schema).unwrap(), None);
+        let mut narrower = schema.clone();
+        narrower["properties"]["seed"] = serde_json::json!({"type": "string"});
+        let said = invalid(&report, &narrower).unwrap().unwrap();
+        assert!(said.contains("/seed: type"), "{said}");
+    }
 }

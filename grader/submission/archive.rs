@@ -12,6 +12,7 @@ use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::handed::spelt;
 use super::source::shown_name;
 
 /// Most bytes that an archive itself may have.
@@ -153,7 +154,7 @@ fn zip_files(bytes: &[u8], limits: Limits, wanted: &dyn Fn(&str) -> Option<u64>)
     let mut left = limits.bytes;
     for index in 0..archive.len() {
         let entry = archive.by_index_data(index).map_err(|_| ArchiveFault::Damaged)?;
-        let raw = entry.name().map_or_else(|_| String::from_utf8_lossy(entry.name_raw()).into_owned(), Into::into);
+        let raw = entry.name().map_or_else(|_| spelt(entry.name_raw()), Into::into);
         let (is_folder, locked) = (entry.is_dir(), entry.encrypted());
         let common = matches!(entry.compression(), CompressionMethod::Stored | CompressionMethod::Deflated);
         let odd = match entry.unix_mode().unwrap_or_default() & libc::S_IFMT {
@@ -208,7 +209,7 @@ fn tar_files(
             return Err(ArchiveFault::TooMany { most: limits.entries });
         }
         let mut entry = entry.map_err(broken)?;
-        let raw = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let raw = spelt(&entry.path_bytes());
         let kind = entry.header().entry_type();
         if kind.is_pax_global_extensions() {
             continue;

@@ -1,4 +1,5 @@
-//! Reading what was handed in: a folder with heat.cu (and perhaps answer.md), an archive of one, or a bare .cu file.
+//! Reading what was handed in: a folder with heat.cu (and perhaps answer.md), an archive of one, or a bare .cu file. Where a
+//! folder has its heat.cu further down is for [`super::folder`] to say.
 //!
 //! Three ways to fail, told apart because they end differently: the command was typed wrong ([`UsageError`], exit
 //! code 2), the submission is at fault ([`SourceFault`], it fails at the check `source`), the machine is
@@ -10,9 +11,10 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
-use super::archive::{self, ARCHIVE_CAP, ArchiveFault, Content, Kind, Limits, last_part};
+use super::archive::{self, ARCHIVE_CAP, Content, Kind, Limits, last_part};
+pub use super::fault::{ReadError, SourceFault, UsageError};
+use super::folder;
 
 /// Most bytes that heat.cu may have.
 pub const SOURCE_CAP: u64 = 1 << 20;
@@ -34,6 +36,8 @@ pub struct Submission {
     pub answer_md: Option<String>,
     /// Why an answer.md that is there was not read.
     pub answer_note: Option<String>,
+    /// Where heat.cu, or the archive with it, was found in a folder that does not have it at its top.
+    pub inside: Option<String>,
 }
 
 impl Submission {
@@ -48,75 +52,11 @@ impl Submission {
     }
 }
 
-/// Why nothing could be read.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    #[error(transparent)]
-    Usage(#[from] UsageError),
-    #[error(transparent)]
-    Source(#[from] SourceFault),
-    #[error("cannot read {}: {error}", path.display())]
-    Machine { path: PathBuf, error: io::Error },
-}
-
-/// What may be given, in the words of every message.
-const WANTED: &str = "a folder with heat.cu in it, a .zip, .tar or .tar.gz of one, or a .cu file";
-
-/// The command named something that cannot be a submission.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum UsageError {
-    #[error("{} does not exist; give {WANTED}", path.display())]
-    NotFound { path: PathBuf },
-    #[error("{} is none of what can be graded; give {WANTED}", path.display())]
-    NotASubmission { path: PathBuf },
-    #[error("no permission to look at {}; change its permissions or run as another user", path.display())]
-    Denied { path: PathBuf },
-}
-
-/// A submission that fails at the check `source`.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum SourceFault {
-    #[error("the folder has no heat.cu{}; name the program heat.cu", also(others))]
-    Missing {
-        /// Other .cu files that lie there, at most three.
-        others: Vec<String>,
-    },
-    #[error("{file} has no heat.cu{}; name the program heat.cu", also(others))]
-    NotPacked {
-        /// The archive.
-        file: String,
-        /// Other .cu files in it, at most three.
-        others: Vec<String>,
-    },
-    #[error("{file} has several programs: {}; leave one heat.cu", found.join(", "))]
-    Several {
-        /// The archive.
-        file: String,
-        /// Where they lie in it, at most four.
-        found: Vec<String>,
-    },
-    #[error("{file} {fault}")]
-    Archive { file: String, fault: ArchiveFault },
-    #[error("{file} is {what}; it must be the program itself, a regular file")]
-    NotRegular { file: String, what: &'static str },
-    #[error("{file} is empty; take the lesson's heat.cu and add your kernel")]
-    Empty { file: String },
-    #[error("{file} is not text (byte {offset} is NUL); it must be source, saved as UTF-8")]
-    Binary { file: String, offset: usize },
-    #[error("{file} is larger than {cap} bytes; it must be the source alone, without data in it")]
-    TooLarge { file: String, cap: u64 },
-    #[error("{file} cannot be read (permission denied); make it readable")]
-    Unreadable { file: String },
-}
-
-fn also(others: &[String]) -> String {
-    if others.is_empty() { String::new() } else { format!(" (it has {})", others.join(", ")) }
-}
-
 /// Reads the submission at `path`.
 pub fn read(path: &Path) -> Result<Submission, ReadError> {
     let metadata = fs::metadata(path).map_err(|error| looked_at(path, error))?;
     match archive::packed(path) {
+        _ if metadata.is_dir() && has_no_program(path) => folder::read(path),
         _ if metadata.is_dir() => read_folder(path),
         Some((kind, name)) => read_archive(path, kind, name),
         None => read_bare(path),
@@ -137,10 +77,16 @@ fn looked_at(path: &Path, error: io::Error) -> ReadError {
     }
 }
 
-fn read_folder(folder: &Path) -> Result<Submission, ReadError> {
+fn has_no_program(folder: &Path) -> bool {
+    let found = fs::symlink_metadata(folder.join("heat.cu"));
+    found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// A submission out of a folder in which heat.cu lies.
+pub fn read_folder(folder: &Path) -> Result<Submission, ReadError> {
     let bytes = match read_capped(&folder.join("heat.cu"), SOURCE_CAP)? {
         Some(bytes) => bytes,
-        None => return Err(SourceFault::Missing { others: other_sources(folder) }.into()),
+        None => return Err(SourceFault::Missing { others: Vec::new(), deeper: false }.into()),
     };
     let mut submission = from_bytes(folder, folder_name(folder), &bytes)?;
     (submission.answer_md, submission.answer_note) = match read_answer(&folder.join("answer.md")) {
@@ -175,8 +121,8 @@ pub fn read_packed(path: &Path, kind: Kind, name: String, bytes: &[u8]) -> Resul
     let program = match programs.as_slice() {
         [program] => program,
         [] => {
-            let others = packed.iter().map(|packed| &*packed.path).filter(|inside| has_cu_extension(Path::new(inside)));
-            return Err(SourceFault::NotPacked { file, others: first_names(others, 3) });
+            let others = packed.iter().map(|packed| &*packed.path);
+            return Err(SourceFault::NotPacked { file, others: first_names(others, 4) });
         }
         several => {
             let found = first_names(several.iter().map(|program| &*program.path), 4);
@@ -307,18 +253,15 @@ fn kind_of(kind: fs::FileType) -> &'static str {
     }
 }
 
-fn other_sources(folder: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = entries.flatten().take(1000).map(|entry| entry.path()).filter(|path| has_cu_extension(path));
-    let names: Vec<String> = paths.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into()).collect();
-    first_names(names.iter().map(String::as_str), 3)
-}
-
-/// The first few names as messages show them.
+/// The first few names as messages show them, programs before others, and how many more there are.
 pub fn first_names<'n>(names: impl Iterator<Item = &'n str>, most: usize) -> Vec<String> {
     let mut names: Vec<String> = names.map(shown_name).collect();
-    names.sort();
+    names.sort_by_cached_key(|name| (!has_cu_extension(Path::new(name)), name.clone()));
+    let more = names.len().saturating_sub(most);
     names.truncate(most);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
     names
 }
 
@@ -336,7 +279,7 @@ pub fn shown_name(name: &str) -> String {
     name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-fn folder_name(folder: &Path) -> String {
+pub fn folder_name(folder: &Path) -> String {
     let named = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     named(folder)
         .or_else(|| fs::canonicalize(folder).ok().and_then(|full| named(&full)))

@@ -31,7 +31,13 @@ fn root() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let made = root.path().join("made");
     let init = heat_grader().args(["gradescope", "init"]).arg(&made).assert().code(0);
-    init.stdout(predicate::str::contains("autograder.zip is ready to upload"));
+    let said = String::from_utf8(init.get_output().stdout.clone()).unwrap();
+    assert!(said.contains("autograder.zip is ready to upload"), "{said}");
+    for entry in fs::read_dir(&made).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.path().display().to_string() + if entry.path().is_dir() { "/" } else { "" };
+        assert!(said.contains(&name), "{name} is not in {said}");
+    }
     for (name, (bytes, mode)) in unzipped(&made.join("autograder.zip")) {
         put(&root.path().join("source").join(name), &bytes, mode);
     }

@@ -113,6 +113,11 @@ fn an_interrupt_lets_finish_what_runs_and_the_next_batch_goes_on() {
     let summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).expect("a summary")).expect("JSON");
     assert_eq!(summary["complete"], false);
     assert_eq!(summary["submissions"][2]["verdict"], Value::Null);
+    let junit = fs::read_to_string(out.join("junit.xml")).expect("junit.xml");
+    assert!(
+        junit.contains("<testsuite name=\"cy\"") && junit.contains("<skipped message=\"not graded yet\"/>"),
+        "{junit}"
+    );
     assert_eq!(fs::read_dir(root.path().join("tmp")).expect("the folder").count(), 0);
     let (code, text) = outcome(batch(root.path(), "out").spawn().expect("it starts"));
     assert_eq!(code, Some(0), "{text}");
@@ -170,4 +175,79 @@ fn what_is_typed_wrong_is_exit_code_2_and_an_archive_is_a_class() {
     assert!(!text.contains("1/2"), "{text}");
     let report = fs::read_to_string(root.path().join("out/reports/bob.json")).expect("a report");
     assert!(report.contains("\"path\": \"two.tar/two/bob\"") && report.contains("is empty"), "{report}");
+}
+
+#[test]
+fn a_full_disk_is_one_sentence_and_costs_nothing_but_what_there_was_no_room_for() {
+    let root = class();
+    let out = root.path().join("out");
+    fs::create_dir(&out).expect("a folder");
+    // A device that is always full.
+    std::os::unix::fs::symlink("/dev/full", out.join("summary.json")).expect("a link");
+    let (code, text) = outcome(batch(root.path(), "out").spawn().expect("it starts"));
+    let said = "heat-grader: the disk with out is full; 3 of 3 reports are there and whole, and with more room the same command goes on from them\n";
+    assert!(code == Some(3) && text.ends_with(said), "{code:?} {text}");
+    assert!(text.contains("3 submissions: 0 passed, 3 failed"), "{text}");
+    fs::remove_file(out.join("summary.json")).expect("the link is gone");
+    let (code, text) = outcome(batch(root.path(), "out").spawn().expect("it starts"));
+    assert!(code == Some(0) && text.contains("0 graded in"), "{code:?} {text}");
+}
+
+#[test]
+fn reports_of_who_is_no_longer_in_the_class_make_way_and_are_not_counted() {
+    let root = class();
+    let (code, text) = outcome(batch(root.path(), "out").spawn().expect("it starts"));
+    assert_eq!(code, Some(0), "{text}");
+    fs::rename(root.path().join("class/cy"), root.path().join("class/cyan")).expect("renamed");
+    let (code, text) = outcome(batch(root.path(), "out").spawn().expect("it starts"));
+    assert!(code == Some(0) && text.contains("earlier   cy: no longer in the class, moved to out/earlier/"), "{text}");
+    let out = root.path().join("out");
+    assert_eq!(reports(&out).keys().collect::<Vec<_>>(), ["ann", "bob", "cyan"]);
+    assert!(out.join("earlier/cy.json").exists());
+    let summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).expect("a summary")).expect("JSON");
+    assert_eq!(summary["counts"]["submissions"], 3);
+    assert!(!fs::read_to_string(out.join("index.html")).expect("a page").contains("learner-cy\""));
+    // Back under the old name, nothing is graded again.
+    fs::rename(root.path().join("class/cyan"), root.path().join("class/cy")).expect("renamed");
+    let (code, text) = outcome(batch(root.path(), "out").spawn().expect("it starts"));
+    assert!(code == Some(0) && text.contains("0 graded in"), "{text}");
+}
+
+#[test]
+fn engine_cuda_without_a_gpu_ends_before_anything_is_made() {
+    if Path::new("/dev/nvidiactl").exists() {
+        return;
+    }
+    let root = class();
+    let words = ["batch", "class", "--out", "out", "--offline", "--engine", "cuda"];
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("heat-grader"));
+    // Where there is a GPU, no more of it is seen than on a machine without one.
+    let output =
+        command.current_dir(root.path()).env("CUDA_VISIBLE_DEVICES", "").args(words).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.starts_with("heat-grader: engine cuda cannot run here: ") && text.lines().count() == 1, "{text}");
+    assert!(!root.path().join("out").exists());
+}
+
+#[test]
+fn the_help_tells_exit_codes_and_what_becomes_of_a_seed() {
+    let help = |command: &str| {
+        let mut grader = Command::new(assert_cmd::cargo::cargo_bin("heat-grader"));
+        let output = grader.args([command, "--help"]).env("COLUMNS", "1000").output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for command in ["batch", "merge"] {
+        let said = help(command);
+        for code in [
+            "Exit codes: 0 every submission passed or failed",
+            "3 some are ungraded",
+            "130 interrupted",
+            "2 usage error",
+        ] {
+            assert!(said.contains(code), "{command} {code}: {said}");
+        }
+    }
+    assert!(help("batch").contains("DIR/batch.json keeps it, and a re-run uses it again"));
+    assert!(!help("grade").contains("batch.json"));
 }

@@ -93,6 +93,34 @@ fn what_is_no_submission_gets_one_sentence_and_the_right_exit_code() {
 }
 
 #[test]
+fn the_one_heat_cu_further_down_is_graded_and_a_class_is_told_who_grades_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let put = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    let report = || -> Value {
+        let output = check(folder.path()).args(["--report", "-"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    put("ann/hw 3/heat.cu", "// no kernel\n");
+    let one = report();
+    assert_eq!(one["failing_check"], "kernel");
+    assert_eq!(one["submission"]["file"], "ann/hw 3/heat.cu");
+    assert_eq!(one["checks"][0]["summary"], "1 lines of source, found in ann/hw 3/heat.cu");
+    put("bob/heat.cu", "// no kernel\n");
+    let class = report();
+    assert_eq!(class["failing_check"], "source");
+    let said = class["checks"][0]["summary"].as_str().expect("a sentence");
+    assert!(said.contains("looks like a class") && said.contains("`heat-grader batch`"), "{said}");
+    // What lies further down is nobody's business where there is one at the top.
+    put("heat.cu", "// no kernel\n");
+    assert_eq!(report()["submission"]["file"], Value::Null);
+}
+
+#[test]
 fn files_that_are_no_source_fail_at_source() {
     let (code, text) = checked(b"");
     assert!(code == 1 && text.contains("empty"), "{code}: {text}");

@@ -82,7 +82,7 @@ fn a_failure_says_where_and_a_skipped_check_why() {
 #[test]
 fn what_was_never_graded_is_one_error() {
     let report = Report::of_error("no space left on device", ExitCode::Ungraded);
-    let text = junit::render(&[("ada", &report)]).unwrap();
+    let text = junit::render(&[("ada", Some(&report))]).unwrap();
     let document = Document::parse(&text).unwrap();
     obeys_the_schema(&document);
     let error = document.descendants().find(|node| node.has_tag_name("error")).unwrap();
@@ -91,9 +91,23 @@ fn what_was_never_graded_is_one_error() {
 }
 
 #[test]
+fn who_is_not_graded_yet_is_skipped_and_counted() {
+    let (_, right) = samples().into_iter().find(|(name, _)| *name == "right").unwrap();
+    let text = junit::render(&[("ada", Some(&right.report)), ("</bob>", None)]).unwrap();
+    let document = Document::parse(&text).unwrap();
+    obeys_the_schema(&document);
+    let suite = elements(document.root_element(), "testsuite").nth(1).unwrap();
+    assert_eq!((suite.attribute("name"), number(suite, "tests"), number(suite, "skipped")), (Some("</bob>"), 1, 1));
+    let skipped = suite.descendants().find(|node| node.has_tag_name("skipped")).unwrap();
+    assert_eq!(skipped.attribute("message"), Some("not graded yet"));
+    assert_eq!(number(document.root_element(), "tests"), right.report.checks.len() + 1);
+}
+
+#[test]
 fn many_submissions_are_a_suite_each_and_add_up() {
     let graded = samples();
-    let reports: Vec<(&str, &Report)> = graded.iter().map(|(name, graded)| (*name, &graded.report)).collect();
+    let reports: Vec<(&str, Option<&Report>)> =
+        graded.iter().map(|(name, graded)| (*name, Some(&graded.report))).collect();
     let text = junit::render(&reports).unwrap();
     let document = Document::parse(&text).unwrap();
     obeys_the_schema(&document);
@@ -107,7 +121,7 @@ fn learners_text_is_text_and_what_xml_cannot_hold_is_gone() {
     let (_, mut chatty) = samples().into_iter().find(|(name, _)| *name == "chatty").unwrap();
     chatty.report.checks[0].summary = evil.to_owned();
     chatty.report.output = format!("{evil}\nPASSED");
-    let text = junit::render(&[(evil, &chatty.report)]).unwrap();
+    let text = junit::render(&[(evil, Some(&chatty.report))]).unwrap();
     let document = Document::parse(&text).unwrap();
     obeys_the_schema(&document);
     assert!(!document.descendants().any(|node| node.has_tag_name("failure")));

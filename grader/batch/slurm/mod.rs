@@ -123,17 +123,18 @@ pub fn run(options: &Options, array: &Array) -> Result<ExitCode> {
         lost.insert(handed.learner.clone(), format!("{why} (logs lie in {SLURM}/ of the results)"));
     }
     let known = Known { class: Some(roster), lost, doubts };
-    let (summary, products) = merge::merge(&sources, &known, &out)?;
+    let merged = merge::merge(&sources, &known, &out)?;
     let course = Course {
         out: options.out.display().to_string(),
         graded: 0,
-        left: if ending.left.is_some() { summary.counts.not_graded } else { 0 },
+        left: if ending.left.is_some() { merged.summary.counts.not_graded } else { 0 },
         took: began.elapsed().as_secs_f64(),
-        products,
+        products: merged.products.clone(),
         merged: Some(sources.len()),
+        aside: merged.aside.clone(),
     };
-    outbox::print(&text::render(&summary, &course));
-    Ok(match merge::exit_code(&summary) {
+    outbox::print(&text::render(&merged.summary, &course));
+    Ok(match merged.exit_code() {
         _ if ending.left.is_some() => ExitCode::Interrupted,
         _ if !ending.lost.is_empty() => ExitCode::Ungraded,
         code => code,

@@ -29,6 +29,12 @@ echo "$@" >>"$at/squeue.log"
 [ ! -e "$at/silent" ] || { echo "squeue: error: Unable to contact slurm controller" >&2; exit 1; }
 cat "$at/states"
 "#;
+/// Slurm's accounts, kept where `accounts` is; some sites have none.
+const SACCT: &str = r#"
+echo "$@" >>"$at/sacct.log"
+[ -e "$at/accounts" ] || { echo "sacct: error: Slurm accounting storage is disabled" >&2; exit 1; }
+cat "$at/accounts"
+"#;
 
 impl Fake {
     /// With the fates of each task, in the order of its attempts.
@@ -45,8 +51,8 @@ impl Fake {
         for (task, fates) in plan.iter().enumerate() {
             fs::write(at.join("plan").join(task.to_string()), fates.replace(' ', "\n") + "\n").unwrap();
         }
-        for (name, text) in [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", "echo \"$@\" >>\"$at/scancel.log\"\n")]
-        {
+        let cancel = "echo \"$@\" >>\"$at/scancel.log\"\n";
+        for (name, text) in [("sbatch", SBATCH), ("squeue", SQUEUE), ("sacct", SACCT), ("scancel", cancel)] {
             let path = at.join("bin").join(name);
             fs::write(&path, format!("#!/bin/sh\nat='{}'\n{text}", at.display())).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -130,6 +136,29 @@ fn while_slurm_is_silent_results_are_waited_for() {
     });
     assert_eq!(ending.unwrap(), Ending::default());
     assert_eq!(events, [Event::Silent, Event::Back(0)]);
+}
+
+#[test]
+fn where_squeue_is_silent_the_accounts_say_which_tasks_are_gone() {
+    let fake = Fake::new(&["FORGOTTEN 0", "FORGOTTEN", "FORGOTTEN 3"]);
+    fake.touch("silent");
+    let accounts = "12_0|NODE_FAIL\n12_1|RUNNING\n12_2|CANCELLED by 0\n13_0|COMPLETED\n13_2|COMPLETED\n";
+    fs::write(fake.0.path().join("accounts"), accounts).unwrap();
+    let (ending, mut events) =
+        fake.watch(&[0, 1, 2], &|events| events.iter().filter(|e| matches!(e, Event::Back(_))).count() == 2);
+    // What runs by them is left alone.
+    assert_eq!(ending.unwrap(), Ending { lost: BTreeMap::new(), left: Some(vec!["12".to_owned()]) });
+    events.sort_by_key(|event| format!("{event:?}"));
+    let again = |task: u32, why: &str| Event::Again(task, format!("task 12_{task} ended as {why}"));
+    assert_eq!(events, [again(0, "NODE_FAIL"), again(2, "CANCELLED"), Event::Back(0), Event::Back(2)]);
+    let asked = fake.log("sacct.log");
+    assert!(
+        asked.starts_with("--noheader --parsable2 --allocations --array --format=JobID,State --jobs=12\n"),
+        "{asked}"
+    );
+    // Accounts that know of no task yet are no answer.
+    fs::write(fake.0.path().join("accounts"), "").unwrap();
+    assert_eq!(fake.queue().states(&["12".to_owned()]), None);
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub fn reads_against_time(listed: &[Listed], budget: f64) -> Markup {
                 text.corner x=(LEFT + 5.0) y=(top + 8.0) { "slower" }
                 text.corner x=(LEFT + 5.0) y=(bottom - 6.0) { "faster" }
                 @for (name, reads, ratio) in &shipped {
-                    text.lesson x=(px(x.at(*reads) - 9.0)) y=(px(y.at(*ratio) + 13.0)) text-anchor="middle" { (name) }
+                    text.lesson x=(px((x.at(*reads) - 9.0).min(WIDTH - width(name) / 2.0))) y=(px(y.at(*ratio) + 13.0)) text-anchor="middle" { (name) }
                 }
                 @for (one, reads, ratio) in &points {
                     (dot(one, x.at(*reads), y.at(*ratio), &format!("{} words, {} times", figure(*reads), figure(*ratio))))
@@ -173,8 +173,9 @@ fn bars(scale: &Scale, values: &[f64], classes: (&str, &str)) -> Markup {
 /// A vertical line with its label, in the first or second row above the plot, to its left or right.
 fn mark(x: f64, row: u8, right: bool, class: &str, label: &str) -> Markup {
     let y = 13.0 + 14.0 * f64::from(row);
-    // A label to the left needs room there; a character takes at most this many units.
-    let right = right || x < 6.5 * label.chars().count() as f64;
+    // A label needs room on its side, or stands on the other.
+    let needs = width(label) + 4.0;
+    let right = if right { x + needs <= WIDTH } else { x < needs };
     let (at, anchor) = if right { (x + 4.0, "start") } else { (x - 4.0, "end") };
     html! {
         line class=(class) x1=(px(x)) x2=(px(x)) y1=(px(y - 9.0)) y2=(BOTTOM) {}
@@ -191,6 +192,16 @@ fn axis(scale: &Scale, label: &str) -> Markup {
         }
         text.axis-label x=((LEFT + RIGHT) / 2.0) y=(BOTTOM + 35.0) text-anchor="middle" { (label) }
     }
+}
+
+/// Units that a text takes at most in the fonts that a system has.
+fn width(text: &str) -> f64 {
+    let of = |c: char| match c {
+        'f' | 'i' | 'j' | 'l' | 'r' | 't' | ' ' | '.' | '-' => 4.2,
+        'A'..='Z' => 8.0,
+        _ => 7.2,
+    };
+    text.chars().map(of).sum()
 }
 
 /// A coordinate to a tenth of a unit.

@@ -19,6 +19,10 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
     let (graded, ungraded): (Vec<Listed>, Vec<Listed>) =
         listed.iter().partition(|one| one.report().verdict != Verdict::Ungraded);
     let budget = budget(listed);
+    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Ungraded];
+    let mut totalled: Vec<(Option<Verdict>, usize)> =
+        verdicts.map(|verdict| (Some(verdict), of(verdict).count())).into();
+    totalled.extend((!class.waiting.is_empty()).then_some((None, class.waiting.len())));
     html! {
         main #class {
             header.top {
@@ -26,7 +30,7 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
                     h1 { (title) }
                     p.muted { (made(class, listed)) }
                 }
-                (totals([Verdict::Pass, Verdict::Fail, Verdict::Ungraded].map(|verdict| (verdict, of(verdict).count()))))
+                (totals(&totalled))
             }
             @if !graded.is_empty() {
                 div.cards {
@@ -45,7 +49,7 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
             (not_graded(&ungraded))
             (remarks(class, listed))
             (ignored(class))
-            (table::table(&graded))
+            (table::table(listed, &class.waiting))
             footer.muted { "Rows and columns count from 0 with the ring included; lines and launches count from 1. "
                 "What learners wrote stands in quotation bars or in monospaced type." }
         }
@@ -68,7 +72,7 @@ fn made(class: &Class, listed: &[Listed]) -> Markup {
     let gpus: BTreeSet<&str> = listed.iter().filter_map(|one| one.report().environment.gpu.as_deref()).collect();
     let quick = listed.iter().filter(|one| one.report().scope == Some(Scope::Quick)).count();
     html! {
-        (counted(listed.len(), "submission", "submissions"))
+        (counted(listed.len() + class.waiting.len(), "submission", "submissions"))
         @for engine in &engines { " · engine " (safe(engine)) }
         @for gpu in &gpus { " · " (safe(gpu)) }
         @if quick > 0 { " · " (counted(quick, "report", "reports")) " quick: the thousand timesteps at n = 512" }
@@ -76,23 +80,23 @@ fn made(class: &Class, listed: &[Listed]) -> Markup {
     }
 }
 
-/// The three totals, and a bar of their shares.
-fn totals(totals: [(Verdict, usize); 3]) -> Markup {
+/// The totals, without a verdict of those not graded yet, and a bar of their shares.
+fn totals(totals: &[(Option<Verdict>, usize)]) -> Markup {
     let all = totals.iter().map(|(_, count)| count).sum::<usize>().max(1);
     let share = |count: usize| 300.0 * count as f64 / all as f64;
     let mut left = 0.0;
-    let parts = totals.map(|(verdict, count)| {
-        let at = left;
-        left += share(count);
-        (words::verdict_sign(verdict).0, at, share(count))
-    });
+    let mut parts = Vec::new();
+    for (verdict, count) in totals {
+        parts.push((words::verdict_sign(*verdict).0, left, share(*count)));
+        left += share(*count);
+    }
     html! {
         div.totals {
             dl {
                 @for (verdict, count) in totals {
-                    @let (class, sign) = words::verdict_sign(verdict);
+                    @let (class, sign) = words::verdict_sign(*verdict);
                     div class=(class) {
-                        dt { span.sign aria-hidden="true" { (sign) } " " (words::verdict(verdict)) }
+                        dt { span.sign aria-hidden="true" { (sign) } " " (words::verdict(*verdict)) }
                         dd { (count) }
                     }
                 }

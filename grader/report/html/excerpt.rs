@@ -135,14 +135,7 @@ mod tests {
 
     fn report(kernel_line: Option<u32>, place: Option<u32>) -> Report {
         let mut report = Report::blank();
-        report.submission = Some(Submission {
-            path: String::new(),
-            name: String::new(),
-            sha256: None,
-            kernel: None,
-            kernel_line,
-            launch: None,
-        });
+        report.submission = Some(Submission { kernel_line, ..Submission::default() });
         let at = place.map(|line| Place { line, column: 0 });
         report.with_checks(vec![Check::new(CheckId::Memory, Status::Fail, "out of range").at(at)])
     }

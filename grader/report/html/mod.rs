@@ -31,6 +31,8 @@ pub struct Class {
     /// When it was made, in the caller's words.
     pub made_at: String,
     pub entries: Vec<Entry>,
+    /// Learners whose submissions were not graded yet.
+    pub waiting: Vec<String>,
     /// Groups of learners whose submissions are the same, by [`Entry::learner`].
     pub groups: Vec<Vec<String>>,
     /// What there is to know about a learner's report: by [`Entry::learner`], a sentence.
@@ -63,8 +65,13 @@ impl<'c> Listed<'c> {
 
     /// The learner's name with a link to the section.
     fn link(&self) -> Markup {
-        html! { a href={ "#" (self.id) } { bdi { (safe(&self.entry.learner)) } } }
+        html! { a href={ "#" (self.id) } title=[long(&self.entry.learner)] { bdi { (safe(&self.entry.learner)) } } }
     }
+}
+
+/// A name that may not fit where it stands, to be read in full.
+fn long(name: &str) -> Option<String> {
+    (name.chars().count() > 24).then(|| safe(name))
 }
 
 /// The whole page. The same class gives the same text.

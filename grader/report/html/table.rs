@@ -1,9 +1,9 @@
-//! The table of graded submissions. It is complete without the script, which sorts and filters it.
+//! The table of all submissions, graded or not. It is complete without the script, which sorts and filters it.
 
 use maud::{Markup, html};
 
 use super::words::{self, figure};
-use super::{Listed, safe};
+use super::{Listed, long, safe};
 use crate::verdict::{CheckId, Status, Verdict};
 
 /// A column: its heading, what it sorts by, and a class that narrow screens hide it by.
@@ -23,11 +23,18 @@ const COLUMNS: [Column; 7] = [
     Column { heading: "What decided", key: "reason", class: "minor" },
 ];
 
-/// The table with its filters; nothing for nobody.
-pub fn table(graded: &[Listed]) -> Markup {
-    if graded.is_empty() {
+/// The table with its filters; nothing for nobody. Those not graded yet stand at its end.
+pub fn table(listed: &[Listed], waiting: &[String]) -> Markup {
+    let all = listed.len() + waiting.len();
+    if all == 0 {
         return html! {};
     }
+    let is_there = |verdict: &Option<Verdict>| match verdict {
+        Some(Verdict::Ungraded) => listed.iter().any(|one| one.report().verdict == Verdict::Ungraded),
+        Some(_) => true,
+        None => !waiting.is_empty(),
+    };
+    let verdicts = [Some(Verdict::Pass), Some(Verdict::Fail), Some(Verdict::Ungraded), None];
     html! {
         section.card.wide #table aria-labelledby="table-heading" {
             div.bar {
@@ -36,7 +43,7 @@ pub fn table(graded: &[Listed]) -> Markup {
                     label { span { "Find" } input #find type="search" autocomplete="off" placeholder="name, kernel, message"; }
                     label { span { "Verdict" } select #verdict {
                         option value="" { "all" }
-                        @for verdict in [Verdict::Pass, Verdict::Fail] {
+                        @for verdict in verdicts.into_iter().filter(is_there) {
                             option value=(words::verdict(verdict)) { (words::verdict(verdict)) }
                         }
                     } }
@@ -45,7 +52,7 @@ pub fn table(graded: &[Listed]) -> Markup {
                         @for id in CheckId::ALL { option value=(id.name()) { (id.name()) } }
                     } }
                 }
-                p #shown.muted role="status" { (graded.len()) " of " (graded.len()) " shown" }
+                p #shown.muted role="status" { (all) " of " (all) " shown" }
             }
             div.scroll role="region" aria-labelledby="table-heading" tabindex="0" {
                 table {
@@ -56,7 +63,10 @@ pub fn table(graded: &[Listed]) -> Markup {
                             }
                         }
                     } }
-                    tbody { @for one in graded { (row(one)) } }
+                    tbody {
+                        @for one in listed { (row(one)) }
+                        @for learner in waiting { (waiting_row(learner)) }
+                    }
                 }
             }
             p.muted { "Reads: words from global memory per cell-step. Time: a timestep's over heatStepTiled's, below 1 is faster." }
@@ -88,6 +98,21 @@ fn row(one: &Listed) -> Markup {
             }
             td.minor { @if let Some(status) = answer { (answer_word(status)) } }
             td.minor.reason { (words::reason(report)) }
+        }
+    }
+}
+
+fn waiting_row(learner: &str) -> Markup {
+    let (class, sign) = words::verdict_sign(None);
+    html! {
+        tr data-verdict=(words::verdict(None)) data-checks="" data-kernel="" {
+            th scope="row" title=[long(learner)] { bdi { (safe(learner)) } }
+            td { span class={ "badge " (class) } { span.sign aria-hidden="true" { (sign) } span.word { " " (words::verdict(None)) } } }
+            td {}
+            td.number { span.muted { "–" } }
+            td.number { span.muted { "–" } }
+            td.minor {}
+            td.minor.reason {}
         }
     }
 }

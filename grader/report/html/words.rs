@@ -5,21 +5,23 @@ use crate::verdict::{Check, CheckId, Status, Verdict};
 
 use super::safe;
 
-/// A verdict's word.
-pub fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "passed",
-        Verdict::Fail => "failed",
-        Verdict::Ungraded => "ungraded",
+/// A verdict's word; there is none yet where nothing was graded.
+pub fn verdict(verdict: impl Into<Option<Verdict>>) -> &'static str {
+    match verdict.into() {
+        Some(Verdict::Pass) => "passed",
+        Some(Verdict::Fail) => "failed",
+        Some(Verdict::Ungraded) => "ungraded",
+        None => "not graded yet",
     }
 }
 
 /// A verdict's class in the stylesheet, and its sign, which says it without colour.
-pub fn verdict_sign(verdict: Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Pass => status_sign(Status::Pass),
-        Verdict::Fail => status_sign(Status::Fail),
-        Verdict::Ungraded => ("ungraded", "?"),
+pub fn verdict_sign(verdict: impl Into<Option<Verdict>>) -> (&'static str, &'static str) {
+    match verdict.into() {
+        Some(Verdict::Pass) => status_sign(Status::Pass),
+        Some(Verdict::Fail) => status_sign(Status::Fail),
+        Some(Verdict::Ungraded) => ("ungraded", "?"),
+        None => ("waiting", "…"),
     }
 }
 

@@ -49,6 +49,7 @@ impl FakeStations {
             read: Ok(Source {
                 path: "subs/ada".to_owned(),
                 name: "ada".to_owned(),
+                inside: None,
                 text: text(),
                 sha256: "0".repeat(64),
                 answer: Some(answer),

@@ -48,6 +48,9 @@ pub fn small() -> Class {
     }
 }
 
+/// A name as long as one can be, without a place to break it.
+pub const LONG: &str = "Hubert_Blaine_Wolfeschlegelsteinhausenbergerdorff_12345_67890_assignment_nine_final_version_really_final_2026_november";
+
 /// `size` learners with reports like the real ones, most of them timed.
 pub fn large(size: usize) -> Class {
     let names = ["Zoë Ångström", "Chukwuemeka", "李小龍", "O'Brien & Søn", "Nour", "van den Berg", "Ólafur", "Anh"];
@@ -78,6 +81,7 @@ pub fn large(size: usize) -> Class {
         made_at: "30 November 2026, 12:00 UTC".to_owned(),
         entries,
         groups,
+        waiting: vec!["Late Comer".to_owned(), LONG.to_owned()],
         remarks: vec![("learner-000".to_owned(), "its earlier verdict stays".to_owned())],
         ignored: vec!["notes.txt".to_owned()],
     }
@@ -160,6 +164,7 @@ pub fn hostile() -> Class {
         title: HOSTILE[0].to_owned(),
         made_at: HOSTILE[1].to_owned(),
         entries: entries.into(),
+        waiting: HOSTILE.map(str::to_owned).into(),
         groups,
         remarks,
         ignored,

@@ -83,7 +83,6 @@ fn totals_count_every_entry_and_the_ungraded_stand_apart() {
     let class = large(300);
     let page = page(&class);
     let count = |verdict| class.entries.iter().filter(|entry| entry.report.verdict == verdict).count();
-    let graded = count(Verdict::Pass) + count(Verdict::Fail);
     for (verdict, word) in [(Verdict::Pass, "passed"), (Verdict::Fail, "failed"), (Verdict::Ungraded, "ungraded")] {
         let total = Regex::new(&format!(" {word}</dt><dd>{}</dd>", count(verdict))).unwrap();
         assert!(total.is_match(&page), "{word}");
@@ -92,7 +91,17 @@ fn totals_count_every_entry_and_the_ungraded_stand_apart() {
     for told in ["its earlier verdict stays", "Nobody's submission: 1<", "notes.txt"] {
         assert!(page.contains(told), "{told}");
     }
-    assert_eq!(page.matches("<tr data-verdict=").count(), graded);
+    // Nobody is left out of the table, graded or not.
+    let waiting = class.waiting.len();
+    assert_eq!(page.matches("<tr data-verdict=").count(), 300 + waiting);
+    assert!(page.contains("302 of 302 shown") && page.contains("302 submissions"));
+    assert_eq!(page.matches("<tr data-verdict=\"ungraded\"").count(), count(Verdict::Ungraded));
+    assert_eq!(page.matches("<tr data-verdict=\"not graded yet\"").count(), waiting);
+    for verdict in ["passed", "failed", "ungraded", "not graded yet"] {
+        assert!(page.contains(&format!("<option value=\"{verdict}\">")), "{verdict}");
+    }
+    assert!(page.contains(&format!(" not graded yet</dt><dd>{waiting}</dd>")));
+    assert!(!heat_grader::report::html::page(&small()).contains("<option value=\"not graded yet\">"));
     assert_eq!(page.matches("<section class=\"learner\"").count(), 300);
 }
 

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::find::stem;
-use super::names;
-use super::tree::{Node, What};
-use crate::submission::source::has_cu_extension;
+use super::handed::{Node, What};
+use super::owner::{self, stem};
+use super::source::has_cu_extension;
 
 /// Which answer belongs to which flat program.
 pub struct Answers {
@@ -22,23 +21,23 @@ impl Answers {
             .iter()
             .filter(|node| matches!(node.what, What::File(_)))
             .filter(is_md)
-            .filter_map(|node| Some((node.name.as_str(), names::owner_of_answer(stem(&node.name))?)))
+            .filter_map(|node| Some((node.name.as_str(), owner::owner_of_answer(stem(&node.name))?)))
             .collect();
         let programs: Vec<(&str, &str)> = programs
             .iter()
             .filter(|node| has_cu_extension(Path::new(&node.name)))
-            .map(|node| (node.name.as_str(), names::owner_of_program(stem(&node.name)).unwrap_or(stem(&node.name))))
+            .map(|node| (node.name.as_str(), owner::owner_of_program(stem(&node.name)).unwrap_or(stem(&node.name))))
             .collect();
         let only = |owner: &str, all: &[(&str, &str)]| {
-            let owner = names::without_number(owner);
-            all.iter().filter(|(_, other)| names::without_number(other) == owner).count() == 1
+            let owner = owner::without_number(owner);
+            all.iter().filter(|(_, other)| owner::without_number(other) == owner).count() == 1
         };
         let mut pairs = Vec::new();
         for (program, owner) in &programs {
             let exact = answers.iter().find(|(_, of)| of == owner);
             // Canvas gives each file of a learner a number of its own.
             let alike = || {
-                let same = |of: &str| names::without_number(of) == names::without_number(owner);
+                let same = |of: &str| owner::without_number(of) == owner::without_number(owner);
                 let unambiguous = only(owner, &programs) && only(owner, &answers);
                 answers.iter().find(|(_, of)| same(of)).filter(|_| unambiguous)
             };
