@@ -39,7 +39,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     }
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
-        text.push_str(&first_cause(report));
+        text.push_str(&first_cause(report, check));
         for beside in failed_beside(check, report) {
             text.push_str(&explanation(beside, report, source));
         }
@@ -144,12 +144,14 @@ fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
 }
 
 /// The likeliest cause with what shows it; nothing when none is certain.
-fn first_cause(report: &Report) -> String {
+fn first_cause(report: &Report, failing: &Check) -> String {
     let Some(cause) = report.causes.first() else { return String::new() };
     let bold = Style::new().bold();
     let sentence = wrapped(&format!("Cause: {}", cause.sentence), 2);
     let mut text = format!("\n{}", sentence.replacen("Cause:", &format!("{bold}Cause:{bold:#}"), 1));
-    for evidence in &cause.evidence {
+    // What the check's own line says is not said again.
+    let said = |evidence: &String| evidence.trim_end_matches('.') == failing.summary;
+    for evidence in cause.evidence.iter().filter(|evidence| !said(evidence)) {
         let lines = wrapped(evidence, 4);
         text.push_str(&format!("  - {}", lines.trim_start()));
     }

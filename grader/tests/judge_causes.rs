@@ -117,3 +117,15 @@ fn a_number_in_place_of_n_is_a_cause_where_the_far_walls_or_far_rows_show_it() {
     assert_eq!(outside(12_291), [Code::HardCodedN, Code::IndexOutOfRange]);
     assert_eq!(outside(20 * 20 + 5), [Code::IndexOutOfRange], "the row below the grid");
 }
+
+#[test]
+fn a_site_is_named_once_and_an_index_before_the_start_as_such() {
+    let before = |column: u32| Hazard {
+        memory: Some(Memory::Shared { name: "tile".to_owned(), byte: -4 }),
+        place: Some(Place { line: 57, column }),
+        ..hazard(HazardKind::OutOfRange)
+    };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![before(9), before(30)]));
+    assert_eq!(judgement.causes[0].sentence, "An index runs before the start of array tile at line 57.");
+    assert_eq!(judgement.causes[0].evidence.len(), 1, "{:?}", judgement.causes);
+}

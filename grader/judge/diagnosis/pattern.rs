@@ -16,7 +16,7 @@ pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
     if cells.not_finite > 0 && !unwritten {
         facts.push(
-            "The grader fills shared memory and the output grid with NaN before a launch: one that is used unfilled shows."
+            "The grader fills shared memory and the output grid with NaN beforehand: a value that nobody wrote shows."
                 .to_owned(),
         );
     }

@@ -31,8 +31,11 @@ pub fn causes(hazards: &[SeenHazard]) -> Vec<(Rank, Cause)> {
     let of = |code: Code| {
         let own: Vec<&SeenHazard> = hazards.iter().filter(|seen| code_of(&seen.hazard) == Some(code)).collect();
         let first = own.first()?;
-        let evidence = own.iter().take(NAMED).map(|seen| format!("{}.", seen.message()));
-        let cause = evidence.fold(Cause::new(code, sentence(code, &first.hazard)), Cause::with);
+        let mut evidence: Vec<String> = own.iter().map(|seen| format!("{}.", seen.message())).collect();
+        // One site may be listed for each of its columns.
+        evidence.dedup();
+        evidence.truncate(NAMED);
+        let cause = evidence.into_iter().fold(Cause::new(code, sentence(code, &first.hazard)), Cause::with);
         Some((rank(&first.hazard), cause))
     };
     order.into_iter().filter_map(of).collect()
@@ -96,7 +99,9 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
                 format!("A {what} reaches outside the grid{at}.")
             }
             Some(Memory::Shared { name, .. } | Memory::Local { name, .. }) if !name.is_empty() => {
-                format!("An index runs past the end of array {name}{at}.")
+                let before = matches!(&hazard.memory, Some(Memory::Shared { byte: at, .. } | Memory::Local { index: at, .. }) if *at < 0);
+                let end = if before { "before the start" } else { "past the end" };
+                format!("An index runs {end} of array {name}{at}.")
             }
             _ => format!("An access reaches outside every grid and array{at}."),
         },
