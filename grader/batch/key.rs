@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::grade::{EngineChoice, MAX_SEED, Order, Workshop};
@@ -29,7 +30,7 @@ impl Parts {
 
     /// 64 hexadecimal digits.
     pub fn digest(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&self.0.finalize())
     }
 }
 
@@ -92,7 +93,7 @@ fn this_binary() -> Result<String> {
             read => digest.update(&buffer[..read]),
         }
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(HEXLOWER.encode(&digest.finalize()))
 }
 
 /// The seed of one submission: the same for the same program in the same batch, and nothing that gives the batch's away.

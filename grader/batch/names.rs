@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// Most bytes of a learner's name: a file's may have 255, and endings come after it.
@@ -52,7 +53,7 @@ pub fn unique(names: &[(String, String)]) -> Vec<String> {
         if bearers.get(&name.to_lowercase()) == Some(&1) {
             return name.clone();
         }
-        let digest: String = Sha256::digest(found_at).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&Sha256::digest(found_at)[..4]);
         let mut longer = format!("{name}-{digest}");
         // Two of one place: names that are not Unicode look alike. In the order given, then.
         for count in 2.. {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use data_encoding::HEXLOWER;
 use regex::Regex;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -77,8 +78,7 @@ impl Cache {
     /// Named after the pins, so that other pins never meet an old download.
     fn install(&self) -> PathBuf {
         let digest = Sha256::digest(REQUIREMENTS.as_bytes());
-        let name: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(format!("cuda-13.0.88-{name}"))
+        self.folder.join(format!("cuda-13.0.88-{}", HEXLOWER.encode(&digest[..4])))
     }
 }
 

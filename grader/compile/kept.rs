@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::Result;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::fetch::Cache;
@@ -46,7 +47,7 @@ impl Key {
     }
 
     fn name(&self) -> String {
-        self.0.clone().finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&self.0.clone().finalize()[..16])
     }
 }
 

@@ -179,7 +179,10 @@ fn missing_hazard(expected: &ExpectedHazard, report: &Report) -> Option<String> 
             && check.status == Status::Fail
             && on_line(check.place.map(|at| at.line))
     };
-    let seen = || report.hazards.iter().map(|h| format!("{:?}:{}", h.kind, h.line.unwrap_or(0))).collect::<Vec<_>>();
+    let hazards = report.hazards.iter().map(|hazard| (format!("{:?}", hazard.kind), hazard.line));
+    let failed = report.checks.iter().filter(|check| check.status == Status::Fail);
+    let places = failed.map(|check| (check.id.name().to_owned(), check.place.map(|at| at.line)));
+    let seen = || hazards.chain(places).map(|(what, line)| format!("{what}:{}", line.unwrap_or(0))).collect::<Vec<_>>();
     let found = listed || report.checks.iter().any(placed);
     (!found)
         .then(|| format!("no {:?} at line {}; seen: {}", expected.kind, expected.line.unwrap_or(0), seen().join(" ")))

@@ -12,6 +12,7 @@ use cudarc::driver::sys::{
     self, CUdevice_attribute_enum as DeviceAttribute, CUdeviceptr, CUevent_flags_enum, CUfunction_attribute_enum,
     CUresult,
 };
+use data_encoding::HEXLOWER;
 
 use super::message::{GpuInfo, KernelFacts};
 use crate::submission::Geometry;
@@ -331,8 +332,8 @@ impl<T> Drop for Pinned<T> {
 
 /// As nvidia-smi writes it.
 fn uuid_words(bytes: [u8; 16]) -> String {
-    let hex = |part: &[u8]| part.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let groups = [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]].map(hex);
+    let groups =
+        [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]].map(|part| HEXLOWER.encode(part));
     format!("GPU-{}", groups.join("-"))
 }
 
