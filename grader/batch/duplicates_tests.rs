@@ -98,8 +98,17 @@ fn kernels_written_by_different_people_are_not_alike() {
     alike.iter_mut().for_each(|names| names.sort());
     alike.sort();
     let host_code = ["builders_and_functors", "heap_solver", "kernel_table_thrust"];
-    let launches =
-        ["decoys", "helper_launch", "launch_kernel", "launch_kernel_ex", "namespaced", "overlapping_tiles", "plain"];
+    let launches = [
+        "copies_every_launch_at_r_above_quarter",
+        "decoys",
+        "helper_launch",
+        "launch_kernel",
+        "launch_kernel_ex",
+        "namespaced",
+        "one_buffer_unfilled",
+        "overlapping_tiles",
+        "plain",
+    ];
     assert_eq!(alike, [host_code.to_vec(), launches.to_vec()]);
 }
 

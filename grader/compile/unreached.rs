@@ -11,7 +11,7 @@ use super::functions::{Function, by_origin, declarations, identifiers, led_to};
 use crate::submission::lexer::{Token, lex};
 
 /// Words of a head whose function may be needed unnamed, or cannot do without its body.
-const KEPT: [&str; 8] = ["constexpr", "consteval", "auto", "decltype", "operator", "extern", "__attribute__", "["];
+const KEPT: [&str; 9] = ["constexpr", "consteval", "auto", "decltype", "operator", "extern", "__attribute__", "[", ":"];
 
 /// The bodies, braces excluded, as ranges of bytes of preprocessed text. `call` is how the kernel would be called.
 pub fn bodies(cpp: &str, call: &str) -> Vec<Range<usize>> {
