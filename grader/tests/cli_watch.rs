@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -83,7 +83,9 @@ fn a_check_that_a_change_overtakes_says_nothing() {
     fs::copy(plain, &program).expect("the fixture");
     let watching = Watching::start(folder.path());
     let at_work = || fs::read_dir(watching.temporary.path()).is_ok_and(|entries| entries.count() > 0);
+    let began = Instant::now();
     while !at_work() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it makes no temporary folder");
         std::thread::sleep(Duration::from_millis(10));
     }
     fs::write(&program, "").expect("a file");
