@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::autograder;
 use crate::batch::summary;
@@ -20,7 +20,7 @@ use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::explain;
-use crate::grade::{self, EngineChoice, Graded, Order, Workshop};
+use crate::grade::{self, Graded, Order, Workshop};
 use crate::interrupt::{self, set_last_words};
 use crate::judge::diagnosis::Code;
 use crate::judge::plan::Scope;
@@ -31,8 +31,10 @@ use crate::selftest;
 use crate::watch;
 
 mod batch;
+mod options;
 
 use batch::{Batch, Merge};
+use options::{Check, Common, Grade, ReportFormat, Selftest, Walls};
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
@@ -99,149 +101,6 @@ enum Gradescope {
     },
 }
 
-#[derive(Debug, Args)]
-struct Check {
-    /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
-    #[arg(default_value = ".")]
-    path: PathBuf,
-    /// Run the thousand timesteps at n = 2048, as `grade` does.
-    #[arg(long)]
-    full: bool,
-    /// Write the JSON report here as well; `-` for standard output and nothing but it.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Check again whenever the submission has changed, until Ctrl-C.
-    #[arg(long)]
-    watch: bool,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Args)]
-struct Grade {
-    /// A folder with heat.cu, a .zip, .tar or .tar.gz of one, or a .cu file.
-    path: PathBuf,
-    /// Where the report goes; `-` for standard output and nothing but it.
-    #[arg(long, value_name = "FILE")]
-    report: PathBuf,
-    /// What the report is.
-    #[arg(long, value_enum, default_value = "json")]
-    format: ReportFormat,
-    /// Print nothing that the exit code and the report say.
-    #[arg(long)]
-    quiet: bool,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Args)]
-struct Common {
-    /// Draw every initial grid from this number (a report names the one it used).
-    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
-    seed: Option<u64>,
-    /// Never fetch a compiler.
-    #[arg(long)]
-    offline: bool,
-    /// Let odd and tiny grid sizes decide as well.
-    #[arg(long)]
-    strict: bool,
-    /// What runs the kernel.
-    #[arg(long, value_enum, default_value = "auto")]
-    engine: Engine,
-    /// Let NVIDIA's compute-sanitizer watch the kernel as well; needs a GPU.
-    #[arg(long)]
-    sanitize: bool,
-    /// The architecture that nvcc compiles for: the GPU's unless given, sm_75 where there is none. Engine cpu enforces the
-    /// limits of sm_75, the lesson's.
-    #[arg(long, value_name = "sm_NN", value_parser = arch)]
-    arch: Option<u32>,
-    #[command(flatten)]
-    walls: Walls,
-}
-
-/// Which walls stand around compilers and kernels.
-#[derive(Clone, Copy, Debug, Args)]
-struct Walls {
-    /// A container around the grader is the wall: go on where it forbids Landlock or seccomp. What works inside is used.
-    #[arg(long)]
-    outer_sandbox: bool,
-    /// No Landlock and no seccomp: compilers and kernels get all of this user's rights. The report says so.
-    #[arg(long, conflicts_with = "outer_sandbox")]
-    no_sandbox: bool,
-}
-
-impl From<Walls> for confine::Choice {
-    fn from(walls: Walls) -> Self {
-        match walls {
-            Walls { no_sandbox: true, .. } => Self::Nothing,
-            Walls { outer_sandbox: true, .. } => Self::Outer,
-            Walls { .. } => Self::All,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Engine {
-    /// The best this machine has.
-    Auto,
-    /// A GPU runs, counts and times the kernel; the processor watches it as well.
-    Cuda,
-    /// No GPU: the kernel is compiled for the processor and every access is observed.
-    Cpu,
-}
-
-impl From<Engine> for EngineChoice {
-    fn from(engine: Engine) -> Self {
-        match engine {
-            Engine::Auto => Self::Auto,
-            Engine::Cuda => Self::Cuda,
-            Engine::Cpu => Self::Cpu,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ReportFormat {
-    /// The whole report; `heat-grader schema` prints its JSON Schema.
-    Json,
-    /// Gradescope's results.json; none at all when the submission could not be graded.
-    Gradescope,
-    /// JUnit XML: a test suite with a test case a check.
-    Junit,
-    /// Annotations for GitHub Actions on standard output, and the JSON as the report.
-    Github,
-}
-
-impl From<ReportFormat> for Format {
-    fn from(format: ReportFormat) -> Self {
-        match format {
-            ReportFormat::Json => Self::Json,
-            ReportFormat::Gradescope => Self::Gradescope,
-            ReportFormat::Junit => Self::Junit,
-            ReportFormat::Github => Self::Github,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-struct Selftest {
-    /// Only fixtures whose name contains this (may be repeated).
-    #[arg(long, value_name = "NAME")]
-    filter: Vec<String>,
-    /// Fixtures graded at once.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
-    /// The folder with right/, wrong/ and hostile/.
-    #[arg(long, value_name = "DIR")]
-    fixtures: Option<PathBuf>,
-    /// What runs the kernels.
-    #[arg(long, value_enum, default_value = "auto")]
-    engine: Engine,
-    /// Never fetch a compiler.
-    #[arg(long)]
-    offline: bool,
-}
-
 impl Command {
     /// The walls that its command line asks for.
     fn walls(&self) -> Walls {
@@ -257,25 +116,6 @@ impl Command {
             | Self::Explain { .. }
             | Self::Gradescope(_) => Walls { outer_sandbox: false, no_sandbox: false },
         }
-    }
-}
-
-/// A whole number that JSON can hold.
-fn seed(typed: &str) -> Result<u64, String> {
-    let number = typed.parse().ok().filter(|seed| *seed <= grade::MAX_SEED);
-    number.ok_or_else(|| format!("a seed is a whole number from 0 to {}", grade::MAX_SEED))
-}
-
-/// The oldest architecture that a CUDA toolkit of today can still be asked for.
-const OLDEST_ARCH: u32 = 50;
-
-/// `sm_75` or `75`.
-fn arch(typed: &str) -> Result<u32, String> {
-    let digits = typed.strip_prefix("sm_").unwrap_or(typed);
-    match digits.parse() {
-        Ok(arch) if (OLDEST_ARCH..1000).contains(&arch) => Ok(arch),
-        Ok(0..OLDEST_ARCH) => Err(format!("sm_{OLDEST_ARCH} is the oldest that is known; the lesson's is sm_75")),
-        _ => Err("an architecture is written sm_75".to_owned()),
     }
 }
 
@@ -516,13 +356,6 @@ mod tests {
     fn the_command_line_is_well_formed() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn an_architecture_is_a_number_with_or_without_its_prefix() {
-        assert_eq!((arch("sm_75"), arch("90")), (Ok(75), Ok(90)));
-        assert!(arch("sm75").is_err() && arch("").is_err() && arch("-1").is_err());
-        assert!(arch("sm_10").is_err_and(|said| said.contains("sm_50")));
     }
 
     #[test]
