@@ -59,7 +59,7 @@ struct Edits {
 
 enum Edit {
     Text(String),
-    /// White space; line ends stay.
+    /// White space; line ends and line markers stay.
     Blank,
 }
 
@@ -88,14 +88,22 @@ impl Edits {
             out.push_str(&text[at..span.start]);
             match edit {
                 Edit::Text(new) => out.push_str(&new),
-                Edit::Blank => {
-                    out.extend(text[span.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }))
-                }
+                Edit::Blank => text[span.clone()].split_inclusive('\n').for_each(|line| blank(line, &mut out)),
             }
             at = span.end;
         }
         out.push_str(&text[at..]);
         out
+    }
+}
+
+/// A line as white space; a line marker stays, or everything behind it would stand on another line.
+fn blank(line: &str, out: &mut String) {
+    let marker = line.strip_prefix("# ").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    if marker {
+        out.push_str(line);
+    } else {
+        out.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
     }
 }
 
@@ -318,6 +326,16 @@ mod tests {
         let dropped = to_cpp(text, HostCode::Dropped);
         assert!(dropped.contains("a();") && !dropped.contains("tricky") && !dropped.contains("(n);"), "{dropped}");
         assert_eq!(dropped.lines().count(), text.lines().count());
+    }
+
+    #[test]
+    fn line_markers_in_a_body_that_goes_stay() {
+        let text = "# 1 \"heat.cu\"\nvoid go() {\n a();\n# 30 \"heat.cu\"\n b();\n}\nvoid k() { c(); }\n";
+        for host in [HostCode::Reached("k"), HostCode::Dropped] {
+            let text = text.replace("a()", if host == HostCode::Dropped { "k<<<1, 2>>>()" } else { "a()" });
+            let left = to_cpp(&text, host);
+            assert!(left.contains("\n# 30 \"heat.cu\"\n") && !left.contains("b()") && left.contains("c()"), "{left}");
+        }
     }
 
     #[test]

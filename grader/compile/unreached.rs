@@ -26,8 +26,6 @@ pub fn bodies(cpp: &str, call: &str) -> Vec<Range<usize>> {
     }
     let call = lex(call).tokens;
     names.extend(identifiers(&call));
-    // Nothing can call it.
-    names.remove("main");
     let uses: Vec<_> = functions
         .iter()
         .map(|function| (&*function.name.text, identifiers(function.head).chain(identifiers(function.body)).collect()))
@@ -82,6 +80,7 @@ mod tests {
             "A operator+(A a, A b) { return a.plus(b); }",
             "__attribute__((constructor)) void early() { boo(); }",
             "void early() __attribute__((constructor));\nvoid early() { boo(); }",
+            "namespace step { float main(float a) { return a; } }\nstruct Go { float go() { return step::main(1); } };",
             "auto twice(int a) { return 2 * a; }",
             "constexpr int twice(int a) { return 2 * a; }",
             "Solver::Solver() : n(1) { start(); }",

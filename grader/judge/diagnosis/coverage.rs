@@ -140,7 +140,7 @@ fn words(count: usize) -> String {
 }
 
 fn strided(said: &str, scene: &Scene) -> Cause {
-    let sentence = format!("Some cells of each tile have no thread: {said}.");
+    let sentence = format!("Some cells of each tile are never written: {said}.");
     let cause = Cause::new(Code::CellsWithoutAThread, sentence);
     match &scene.geometry {
         Some(geometry) => cause.with(format!("The launch has {} at n = {}.", blocks_and_threads(geometry), scene.n())),
