@@ -123,18 +123,19 @@ impl Command {
 pub fn main() -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
     match Cli::try_parse_from(&typed) {
-        Ok(cli) => run(cli.command),
+        Ok(cli) => run(cli.command, &typed),
         Err(error) => refuse(&error, &typed),
     }
 }
 
-fn run(command: Command) -> ExitCode {
+/// `typed` is the command line that the command was read from.
+fn run(command: Command, typed: &[OsString]) -> ExitCode {
     confine::choose(command.walls().into());
     if !matches!(command, Command::Worker(_) | Command::CudaWorker(_)) {
         interrupt::heed();
     }
     match command {
-        Command::Check(check) if check.watch => watched(&check),
+        Command::Check(check) if check.watch => watched(&check, typed),
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
             let delivery = Delivery { target: check.report.map(Target::of), ..Delivery::default() };
@@ -181,7 +182,7 @@ fn run(command: Command) -> ExitCode {
 }
 
 /// Checks until it is interrupted, with the same command line each time.
-fn watched(check: &Check) -> ExitCode {
+fn watched(check: &Check, typed: &[OsString]) -> ExitCode {
     let unusable = match &check.report {
         Some(report) if report == Path::new("-") => Err("with --watch, let --report name a file".to_owned()),
         _ => usable(&check.path),
@@ -190,11 +191,11 @@ fn watched(check: &Check) -> ExitCode {
         let delivery = Delivery { target: check.report.clone().map(Target::of), ..Delivery::default() };
         return delivery.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
-    let mut typed: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(at) = typed.iter().position(|word| word == "--watch") {
-        typed.remove(at);
+    let mut again: Vec<OsString> = typed.iter().skip(1).cloned().collect();
+    if let Some(at) = again.iter().position(|word| word == "--watch") {
+        again.remove(at);
     }
-    plain(|| match watch::run(&check.path, &typed)? {})
+    plain(|| match watch::run(&check.path, &again)? {})
 }
 
 /// Prints a page, all of them, or their list. A code that is none is a usage error.

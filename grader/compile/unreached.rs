@@ -11,7 +11,8 @@ use super::functions::{Function, by_origin, declarations, identifiers, led_to};
 use crate::submission::lexer::{Token, lex};
 
 /// Words of a head whose function may be needed unnamed, or cannot do without its body.
-const KEPT: [&str; 9] = ["constexpr", "consteval", "auto", "decltype", "operator", "extern", "__attribute__", "[", ":"];
+const KEPT: [&str; 10] =
+    ["constexpr", "consteval", "auto", "decltype", "operator", "extern", "__attribute__", "alignas", "[", ":"];
 
 /// The bodies, braces excluded, as ranges of bytes of preprocessed text. `call` is how the kernel would be called.
 pub fn bodies(cpp: &str, call: &str) -> Vec<Range<usize>> {
@@ -38,6 +39,11 @@ pub fn bodies(cpp: &str, call: &str) -> Vec<Range<usize>> {
 /// The function that a declaration defines, when its shape is plain.
 fn whole_function(declaration: &[Token]) -> Option<Function<'_>> {
     let function = Function::all(declaration).into_iter().next()?;
+    // Its parameters are the first bracket; `f() throw() {` and `typedef struct alignas(16) {` only look like functions.
+    let first = declaration.iter().position(|token| token.is("("))?.checked_sub(1)?;
+    if !std::ptr::eq(&declaration[first], function.name) {
+        return None;
+    }
     let whole = std::ptr::eq(declaration.first()?, function.head.first()?)
         && declaration.last()?.is("}")
         && function
@@ -82,6 +88,9 @@ mod tests {
             "void early() __attribute__((constructor));\nvoid early() { boo(); }",
             "namespace step { float main(float a) { return a; } }\nstruct Go { float go() { return step::main(1); } };",
             "auto twice(int a) { return 2 * a; }",
+            "float f(float a) noexcept(true) { return a; }",
+            "float f(float a) throw() { return a; }",
+            "typedef struct alignas(16) { float a; } Cell;",
             "constexpr int twice(int a) { return 2 * a; }",
             "Solver::Solver() : n(1) { start(); }",
             "auto twice = [](int a) { return 2 * a; };",

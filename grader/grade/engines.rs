@@ -15,7 +15,7 @@ use super::workshop::{REFERENCE, REFERENCE_KERNEL};
 use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
 use crate::compile::ptx::NotCountable;
-use crate::execute::cpu::{self, CpuRunner, GeometryOf, Role, Yardstick, this_executable};
+use crate::execute::cpu::{self, CpuRunner, Role, Yardstick, this_executable};
 use crate::execute::cuda::sanitize::{Sizes, sanitize};
 use crate::execute::cuda::{self, Counted, CudaRunner, TimingPlan};
 use crate::execute::sanitized::Sanitized;
@@ -25,7 +25,7 @@ use crate::judge::case::Program;
 use crate::judge::plan::{Means, Uncounted};
 use crate::judge::timing::{COPY, GLOBAL, TILED};
 use crate::outbox;
-use crate::submission::Geometry;
+use crate::submission::{Geometry, GeometryOf};
 
 /// GPU time to aim at in a timing, milliseconds. Fewer than six rounds of each kernel are never made.
 const TIMING_BUDGET: f64 = 300.0;

@@ -12,7 +12,6 @@ use crate::compile::gpu::GpuBuilds;
 use crate::compile::nvcc::KernelUse;
 use crate::confine;
 use crate::execute::Place;
-use crate::execute::cpu::GeometryOf;
 use crate::execute::cuda::GpuInfo;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -23,8 +22,8 @@ use crate::judge::plan::{Planned, Scope};
 use crate::judge::{Judge, Judgement, Options};
 use crate::progress::Progress;
 use crate::report::{self, Diagnostic, Launch, Report, build, escape};
-use crate::submission::Kernel;
 use crate::submission::remarks::Remark;
+use crate::submission::{GeometryOf, Kernel};
 use crate::verdict::{Check, CheckId, Status};
 
 mod engines;

@@ -16,14 +16,13 @@ use crate::compile::nvcc::{self, Outcome};
 use crate::compile::preprocessed::Preprocessed;
 use crate::compile::process::Limit;
 use crate::compile::toolkit::{HostCompiler, Lookup, Toolkit, find_sanitizer};
-use crate::execute::cpu::GeometryOf;
 use crate::execute::cuda::GpuInfo;
 use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::judge::answer::{Given, GivenRow};
 use crate::report::{Diagnostic, Launch};
 use crate::submission::constructs::constructs;
-use crate::submission::{self, Kernel, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
+use crate::submission::{self, GeometryOf, Kernel, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
 use crate::verdict::{Check, CheckId, Status};
 
 /// Reads a submission.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use comfy_table::{ContentArrangement, Table, presets};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::exercise::Exercise;
@@ -20,7 +21,6 @@ use crate::report::{Report, json};
 
 mod confusion;
 mod expected;
-mod schema;
 
 pub use expected::{Expected, ExpectedHazard, ExpectedKind};
 
@@ -68,7 +68,7 @@ struct Bench<'a> {
     workshop: Workshop,
     engine: EngineChoice,
     /// Of a report.
-    schema: Value,
+    schema: Validator,
 }
 
 /// Makes a grade short without leaving anything of it out.
@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     ensure!(!fixtures.is_empty(), "no fixture in {} has such a name", root.display());
     let mut exercise = Exercise::shipped()?;
     shrink(&mut exercise);
-    let schema = serde_json::from_str(&json::schema()?)?;
+    let schema = jsonschema::validator_for(&serde_json::from_str(&json::schema()?)?)?;
     let workshop = Workshop::new(options.offline);
     let bench = Bench { root: &root, exercise, workshop, engine: options.engine, schema };
     let compared = compare_all(&fixtures, &bench, options);
@@ -188,10 +188,10 @@ fn compare(fixture: &Path, bench: &Bench) -> Compared {
 }
 
 /// Where the JSON of a report is not what its schema promises to whoever reads it.
-fn invalid(report: &Report, schema: &Value) -> anyhow::Result<Option<String>> {
+fn invalid(report: &Report, schema: &Validator) -> anyhow::Result<Option<String>> {
     let written: Value = serde_json::from_str(&json::render(report)?)?;
-    let said = schema::validate(&written, schema).err();
-    Ok(said.map(|why| format!("its report is not as `heat-grader schema` says: {why:#}")))
+    let said = schema.iter_errors(&written).next();
+    Ok(said.map(|why| format!("its report is not as `heat-grader schema` says: {}: {why}", why.instance_path())))
 }
 
 fn came_to(report: &Report) -> String {
@@ -224,10 +224,11 @@ mod tests {
         let schema: Value = serde_json::from_str(&json::schema().unwrap()).unwrap();
         let checks = CheckId::ALL.into_iter().map(|id| Check::new(id, Status::Pass, "made up")).collect();
         let report = Report::blank().with_checks(checks);
-        assert_eq!(invalid(&report, &schema).unwrap(), None);
+        let told = |schema: &Value| invalid(&report, &jsonschema::validator_for(schema).unwrap()).unwrap();
+        assert_eq!(told(&schema), None);
         let mut narrower = schema.clone();
         narrower["properties"]["seed"] = serde_json::json!({"type": "string"});
-        let said = invalid(&report, &narrower).unwrap().unwrap();
-        assert!(said.contains("/seed: type"), "{said}");
+        let said = told(&narrower).unwrap();
+        assert!(said.contains("/seed: ") && said.contains("type"), "{said}");
     }
 }

@@ -99,6 +99,9 @@ pub struct Geometry {
     pub shared: u32,
 }
 
+/// Gives the launch for a grid of n x n cells, or why there is none.
+pub type GeometryOf = dyn Fn(u32) -> Result<Geometry, String> + Send + Sync;
+
 /// Which of the contract's three sources gave the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

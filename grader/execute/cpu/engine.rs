@@ -19,7 +19,7 @@ use crate::execute::{
     Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
 };
 use crate::grid::Grid;
-use crate::submission::Geometry;
+use crate::submission::{Geometry, GeometryOf};
 
 /// Wall time of one launch, after which the machine is to blame.
 const LAUNCH_WALL: Duration = Duration::from_secs(300);
@@ -34,9 +34,6 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// Glances in a row at a worker all of whose threads sleep, after which nobody will wake them; or in all launches of a trial,
 /// three times as many.
 const ASLEEP: u32 = 200;
-
-/// Gives the launch geometry for a grid of n x n cells, or why there is none.
-pub type GeometryOf = dyn Fn(u32) -> Result<Geometry, String> + Send + Sync;
 
 /// One program, built for the host.
 #[derive(Clone)]

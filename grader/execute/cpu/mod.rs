@@ -28,5 +28,5 @@ pub mod worker;
 mod yardstick;
 
 pub use abi::DYNAMIC_SHARED;
-pub use engine::{CpuRunner, GeometryOf, Program, Role, this_executable};
+pub use engine::{CpuRunner, Program, Role, this_executable};
 pub use yardstick::Yardstick;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::message::{KernelFacts, Load, LoadCounted, LoadKernel};
-use crate::execute::cpu::GeometryOf;
 use crate::execute::limits;
 use crate::submission::Geometry;
+use crate::submission::GeometryOf;
 
 /// A kernel in a cubin.
 #[derive(Clone)]

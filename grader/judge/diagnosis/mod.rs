@@ -11,7 +11,7 @@ use super::hazards::{self, SeenHazard};
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::{Seen, reads};
 use crate::execute::{HazardKind, InputChange, Memory};
-use crate::submission::Geometry;
+use crate::submission::{Geometry, GeometryOf};
 use crate::verdict::{Check, CheckId, Status};
 
 mod budget;
@@ -31,9 +31,6 @@ mod whole;
 pub use code::Code;
 use scene::Scene;
 use threads::Rank;
-
-/// How the kernel is launched on an n x n grid.
-pub type LaunchOf = dyn Fn(u32) -> Result<Geometry, String> + Send + Sync;
 
 /// Most causes in a report.
 const MOST: usize = 4;
@@ -75,7 +72,7 @@ impl Cause {
 /// What else is known of the submission.
 #[derive(Clone, Default)]
 pub struct Known {
-    pub launch: Option<Arc<LaunchOf>>,
+    pub launch: Option<Arc<GeometryOf>>,
     /// Line of heat.cu where the kernel uses the exercise's n as a number of its own.
     pub written_n: Option<u32>,
 }
