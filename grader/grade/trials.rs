@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, bail};
 
+use super::starts::Starts;
 use crate::execute::cuda::Timed;
 use crate::execute::{Observation, Processor, Runner, Trial};
 use crate::exercise::Exercise;
@@ -73,8 +74,8 @@ pub struct TimedRun {
 enum Stream {
     Watched,
     Long,
-    /// On a GPU: the counted run and the repeated one, beside the long one. While the submission's process works for one of
-    /// them, the reference's works for the other.
+    /// On a GPU: the counted run, the repeated one and the odd sizes, beside the long one. While the submission's process works
+    /// for one of them, the reference's, or the judge, works for the other.
     Beside,
 }
 
@@ -82,7 +83,7 @@ const STREAMS: [Stream; 3] = [Stream::Watched, Stream::Long, Stream::Beside];
 
 fn stream_of(planned: &Planned) -> Stream {
     match (planned.on, planned.kind) {
-        (Processor::Gpu, Kind::Count | Kind::Repeat) => Stream::Beside,
+        (Processor::Gpu, Kind::Count | Kind::Repeat | Kind::Portable) => Stream::Beside,
         (Processor::Gpu, _) => Stream::Long,
         (Processor::Cpu, Kind::Sharp | Kind::Repeat | Kind::Thousand | Kind::Time) => Stream::Long,
         (Processor::Cpu, Kind::Hazards | Kind::Count | Kind::Portable) => Stream::Watched,
@@ -99,15 +100,15 @@ pub fn run(
     judge: &mut Judge,
     report: &(dyn Fn(&Planned) + Sync),
 ) -> anyhow::Result<()> {
-    let cancelled = AtomicBool::new(false);
+    let (cancelled, starts) = (AtomicBool::new(false), Starts::default());
     let plan = judge.plan().to_vec();
     let (told, results) = mpsc::channel();
     std::thread::scope(|scope| {
         let orders = STREAMS.map(|_| {
             let (order, orders) = mpsc::channel::<(usize, Planned)>();
-            let (told, cancelled) = (told.clone(), &cancelled);
+            let (told, cancelled, starts) = (told.clone(), &cancelled, &starts);
             scope.spawn(move || {
-                let mut bench = Bench { engine, exercise, cancelled, runners: Vec::new(), kind: None };
+                let mut bench = Bench { engine, exercise, cancelled, starts, runners: Vec::new(), kind: None };
                 for (at, planned) in orders {
                     report(&planned);
                     if told.send((at, bench.outcome(planned))).is_err() {
@@ -214,6 +215,7 @@ struct Bench<'a> {
     engine: &'a dyn Engine,
     exercise: &'a Exercise,
     cancelled: &'a AtomicBool,
+    starts: &'a Starts,
     runners: Vec<((Program, Processor), Box<dyn Runner>)>,
     kind: Option<Kind>,
 }
@@ -229,7 +231,9 @@ impl Bench<'_> {
             return Ok(Some(self.timed(planned)));
         }
         let counts_on_gpu = (planned.on, planned.kind) == (Processor::Gpu, Kind::Count);
-        let mut case = Case::new(self.exercise, planned);
+        let start = self.starts.of(&planned);
+        let grid = start.grid(&planned);
+        let mut case = Case::new(self.exercise, planned, grid);
         if let Some(request) = case.next().filter(|_| counts_on_gpu) {
             // The reference's process has nothing else to do yet. What goes wrong is told when the timing comes to it.
             let _ = self.engine.count_reference(&request.trial);
@@ -238,7 +242,11 @@ impl Bench<'_> {
             if self.cancelled.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            case.fold(self.observe(&request)?)?;
+            let seen = match request.program {
+                Program::Submission => self.observe(&request)?,
+                Program::Reference => start.reference(&request, || self.observe(&request))?,
+            };
+            case.fold(seen)?;
         }
         Ok(Some(case.close()))
     }
@@ -246,7 +254,7 @@ impl Bench<'_> {
     /// Times the submission. That no time could be taken is no ground for leaving it ungraded.
     fn timed(&mut self, planned: Planned) -> Outcome {
         self.runners.clear();
-        let trial = planned.trial();
+        let trial = planned.trial(self.starts.of(&planned).grid(&planned));
         let mut outcome = Outcome::new(planned);
         match self.engine.time(&trial) {
             Ok(TimedRun { timed, reads }) => {
