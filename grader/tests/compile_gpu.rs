@@ -121,7 +121,9 @@ fn asking_for_the_name_and_writing_the_text_anew_change_no_instruction() {
         let (source, call) = fixture_kernel("right", fixture);
         let asked = check_and_build(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap().outcome;
         let unasked = nvcc::check_as_cuda(&toolkit, &gxx, &source, None, LESSON_ARCH).unwrap().outcome;
-        let (Outcome::Compiled((asked, builds)), Outcome::Compiled(unasked)) = (asked, unasked) else { panic!("{fixture}") };
+        let (Outcome::Compiled((asked, builds)), Outcome::Compiled(unasked)) = (asked, unasked) else {
+            panic!("{fixture}")
+        };
         let builds = builds.unwrap();
         let code = |cubin| code(cubin, &builds.entry);
         assert_eq!(code(&asked.assembled.cubin), code(&unasked.assembled.cubin), "{fixture}: asking");

@@ -15,7 +15,7 @@ pub enum Request {
     Load(Load),
     /// Run a trial from the initial grid in the [shared memory](super::shared). Answered by launches and grids, then [`Reply::Done`].
     Run(Run),
-    /// Take the initial grid for rounds from the shared memory. Answered by [`Reply::Prepared`].
+    /// Take the initial grid for rounds from the shared memory; those after the first get grids elsewhere. Answered by [`Reply::Prepared`].
     Prepare { n: usize },
     /// Time a kernel. Answered by [`Reply::Round`]; the final grid is then in the first slot, when that was asked for.
     Round(Round),
