@@ -70,6 +70,8 @@ pub struct Round {
     pub kernel: usize,
     pub r: f32,
     pub geometry: Geometry,
+    /// In which of a few places on the GPU the grids lie, counted round and round.
+    pub place: usize,
     /// Launches before the clock starts.
     pub warmups: u32,
     /// Launches between the two events.

@@ -90,12 +90,11 @@ impl Bench<'_> {
             }
             Request::Run(run) => Reply::Done(self.run(&run)?),
             Request::Prepare { n } => {
-                if self.rounds.is_some() {
-                    self.move_grids(n)?;
-                }
                 self.grids_of(n, false)?;
                 self.shared.make_room(n, FIRST + 1)?;
-                let rounds = Rounds::prepare(self.gpu, n, self.shared.cells(n, INITIAL)?)?;
+                let grids = self.grids.as_ref().ok_or_else(|| anyhow!("there are no grids"))?;
+                // Before those of an earlier timing are given back: elsewhere.
+                let rounds = Rounds::prepare(self.gpu, grids, self.shared.cells(n, INITIAL)?)?;
                 if let Some(old) = self.rounds.replace(rounds) {
                     old.free(self.gpu);
                 }
@@ -147,17 +146,6 @@ impl Bench<'_> {
             old.free(self.gpu);
         }
         self.grids = Some(Grids::new(self.gpu, n, bare).context("no room for the grids on the GPU")?);
-        Ok(())
-    }
-}
-
-impl Bench<'_> {
-    /// Puts the grids elsewhere in the GPU's memory: where they lie makes a few percent of a kernel's time.
-    fn move_grids(&mut self, n: usize) -> Result<()> {
-        let new = Grids::new(self.gpu, n, false).context("no room for the grids on the GPU")?;
-        if let Some(old) = self.grids.replace(new) {
-            old.free(self.gpu);
-        }
         Ok(())
     }
 }
