@@ -26,13 +26,18 @@ pub(super) fn key_of_gxx(what: &str, gxx: &HostCompiler) -> Key {
 }
 
 /// A key for what nvcc and ptxas make.
-fn key_of_nvcc(what: &str, toolkit: &Toolkit) -> Key {
-    let key = Key::new(what).with(&toolkit.version).with_file(&toolkit.nvcc).with_file(&toolkit.ptxas);
+fn key_of_nvcc(key: Key, toolkit: &Toolkit) -> Key {
+    let key = key.with(&toolkit.version).with_file(&toolkit.nvcc).with_file(&toolkit.ptxas);
     key.with_file(&toolkit.root.join("nvvm/bin/cicc"))
 }
 
+/// A key for what follows from all compilers.
+pub fn key_of_tools(key: Key, toolkit: &Toolkit, gxx: &HostCompiler) -> Key {
+    key_of_nvcc(key, toolkit).with(&gxx.version).with_file(&gxx.gxx)
+}
+
 fn key_of_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, kernel: Option<&str>, arch: u32) -> Key {
-    let key = key_of_nvcc("cuda", toolkit).with(&gxx.version).with_file(&gxx.gxx);
+    let key = key_of_tools(Key::new("cuda"), toolkit, gxx);
     key.with(kernel.unwrap_or_default()).with(arch.to_le_bytes()).with(source)
 }
 
@@ -91,7 +96,7 @@ fn depends_on_more(source: &str) -> bool {
 
 /// As [`gpu::finish`], likewise. The name of the counter stays what was drawn for this text, which cannot know it.
 pub fn finish(shelf: &Shelf, toolkit: &Toolkit, cuda: &Cuda) -> Result<Option<GpuBuilds>> {
-    let key = key_of_nvcc("gpu", toolkit).with(cuda.entry.as_deref().unwrap_or_default());
+    let key = key_of_nvcc(Key::new("gpu"), toolkit).with(cuda.entry.as_deref().unwrap_or_default());
     let key = key.with(cuda.arch.to_le_bytes()).with(&cuda.ptx);
     if let Some(builds) = shelf.get(&key) {
         return Ok(Some(builds));

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::compile::gpu::GpuBuilds;
 use crate::compile::nvcc::KernelUse;
@@ -34,6 +34,7 @@ mod start;
 mod stations;
 pub mod trials;
 mod turns;
+mod unchanged;
 mod workshop;
 
 pub use later::Waiting;
@@ -41,6 +42,7 @@ pub use same::same_for;
 pub use seed::MAX_SEED;
 pub use stations::{Machine, Read, no_cuda};
 use trials::{Engine, Unwatchable};
+pub use unchanged::check;
 pub use workshop::{REFERENCE, Workshop};
 
 /// What to grade, and how.
@@ -82,12 +84,14 @@ pub struct Graded {
     pub report: Report,
     /// heat.cu's text, when it could be read.
     pub source: Option<String>,
+    /// How long ago the report was made, where it is an earlier check's of the same submission.
+    pub unchanged_for: Option<Duration>,
 }
 
 impl Graded {
     /// A report on nothing that was read.
     pub fn without_source(report: Report) -> Self {
-        Self { report, source: None }
+        Self { report, source: None, unchanged_for: None }
     }
 }
 
@@ -426,6 +430,7 @@ impl Draft {
         self.checks.extend(skipped);
         self.checks.sort_by_key(|check| check.id);
         self.report.durations.total = started.elapsed().as_secs_f64();
-        Graded { report: self.report.with_checks(self.checks), source: source.map(|source| source.text) }
+        let source = source.map(|source| source.text);
+        Graded { report: self.report.with_checks(self.checks), source, unchanged_for: None }
     }
 }
