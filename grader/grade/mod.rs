@@ -229,6 +229,8 @@ fn run_stations(
         // nvcc on this thread, the host compiler on another.
         let host = launchable.map(|found| scope.spawn(|| stations.host(source, found)));
         let began = Instant::now();
+        // A sign of life within the first second; the trials have their own.
+        let compiling = (!draft.quiet).then(|| Cleared(Progress::waiting("compiling")));
         let cuda = stations.compile(source, launchable.map(|found| &found.kernel));
         draft.report.durations.compile = began.elapsed().as_secs_f64();
         draft.report.environment.host_compiler = stations.host_compiler();
@@ -260,6 +262,7 @@ fn run_stations(
         let host = Box::new(|| host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         draft.report.gpu_build = cuda.gpu.as_ref().map(gpu_build);
         let prepared = stations.engine(source, found, host, cuda.gpu)?;
+        drop(compiling);
         // Without a GPU that was also the time of the host compiler.
         draft.report.durations.compile = began.elapsed().as_secs_f64();
         // Only now is it known whether the driver takes what was built.
@@ -310,6 +313,15 @@ fn judgement(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> any
     progress.iter().for_each(Progress::finish);
     outcome?;
     Ok(judge.finish())
+}
+
+/// A progress that is off the screen once this is dropped.
+struct Cleared(Progress);
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
 }
 
 /// Check `source` of a text that could be read; it says which file was taken, where that had to be found.
