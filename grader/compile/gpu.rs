@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diagnostics::{Diagnostic, Diagnostics, Severity, Speaker, plain};
 use super::naming::random_name;
-use super::nvcc::{self, Assembled, Build, Cuda, KernelUse, Outcome, assemble};
+use super::nvcc::{self, Assembled, Build, Cuda, KernelUse, Outcome, Ptx, assemble};
 use super::ptx::{Module, NotCountable, SLOTS};
 use super::toolkit::{HostCompiler, Toolkit};
 
@@ -60,28 +60,44 @@ pub struct ReferenceBuilds {
 
 /// Compiles a text and makes the builds of its kernel, named as C++ calls it at the end of the text.
 pub fn build(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, kernel: &str, arch: u32) -> Result<Build<GpuBuilds>> {
-    let built = nvcc::check_as_cuda(toolkit, gxx, source, Some(kernel), arch)?;
-    let outcome = built.outcome.and_then(|cuda| match finish(toolkit, &cuda)? {
+    let Build { outcome, warnings, wall } = check_and_build(toolkit, gxx, source, Some(kernel), arch)?;
+    let outcome = outcome.and_then(|(_, builds)| match builds {
         Some(builds) => Ok(Outcome::Compiled(builds)),
         None => Ok(Outcome::Rejected(no_kernel(kernel))),
     })?;
-    Ok(Build { outcome, warnings: built.warnings, wall: built.wall })
+    Ok(Build { outcome, warnings, wall })
 }
 
-/// Makes the builds of the kernel that [`nvcc::check_as_cuda`] was asked for, from its PTX. `None`: nvcc left no kernel
-/// of that name.
-pub fn finish(toolkit: &Toolkit, cuda: &Cuda) -> Result<Option<GpuBuilds>> {
-    let Some(entry) = cuda.entry.clone() else { return Ok(None) };
-    let module = Module::parse(&cuda.ptx).map(|module| module.keep(&BTreeSet::from([entry.as_str()])));
-    let pair = match module {
-        Ok(module) => pair(toolkit, &module, cuda.arch)?,
-        Err(reason) => Err(reason),
-    };
-    // What cannot be taken apart runs as nvcc left it.
-    let Pair { plain, counted } =
-        pair.unwrap_or_else(|reason| Pair { plain: cuda.assembled.clone(), counted: Err(reason) });
-    let uses = plain.kernels.into_iter().find(|kernel| kernel.name == entry).unwrap_or_default();
-    Ok(Some(GpuBuilds { plain: plain.cubin, counted, entry, uses, arch: cuda.arch }))
+/// Compiles a text as [`nvcc::check_as_cuda`] does, and makes the builds of `kernel` of the same PTX. No builds: nvcc left no
+/// kernel of that name, or none was named.
+pub fn check_and_build(
+    toolkit: &Toolkit,
+    gxx: &HostCompiler,
+    source: &str,
+    kernel: Option<&str>,
+    arch: u32,
+) -> Result<Build<(Cuda, Option<GpuBuilds>)>> {
+    let pair = |ptx: &Ptx, arch| ptx.entry.as_deref().map(|entry| pair_of(toolkit, ptx, entry, arch)).transpose();
+    let Build { outcome, warnings, wall } = nvcc::check_with(toolkit, gxx, source, kernel, arch, pair)?;
+    let outcome = outcome.and_then(|(cuda, pair)| {
+        let builds = cuda.entry.clone().zip(pair).map(|(entry, pair)| {
+            // What cannot be taken apart runs as nvcc left it.
+            let Pair { plain, counted } =
+                pair.unwrap_or_else(|reason| Pair { plain: cuda.assembled.clone(), counted: Err(reason) });
+            let uses = plain.kernels.into_iter().find(|kernel| kernel.name == entry).unwrap_or_default();
+            GpuBuilds { plain: plain.cubin, counted, entry, uses, arch: cuda.arch }
+        });
+        Ok(Outcome::Compiled((cuda, builds)))
+    })?;
+    Ok(Build { outcome, warnings, wall })
+}
+
+/// Both builds of one kernel of a text's PTX.
+fn pair_of(toolkit: &Toolkit, ptx: &Ptx, entry: &str, arch: u32) -> Result<Result<Pair, NotCountable>> {
+    match Module::parse(&ptx.text).map(|module| module.keep(&BTreeSet::from([entry]))) {
+        Ok(module) => pair(toolkit, &module, arch),
+        Err(reason) => Ok(Err(reason)),
+    }
 }
 
 fn no_kernel(kernel: &str) -> Diagnostics {

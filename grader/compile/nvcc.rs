@@ -89,7 +89,20 @@ pub fn check_as_cuda(
     kernel: Option<&str>,
     arch: u32,
 ) -> Result<Build<Cuda>> {
-    let build = compile_and_assemble(toolkit, gxx, source, kernel, arch)?;
+    let Build { outcome, warnings, wall } = check_with(toolkit, gxx, source, kernel, arch, |_, _| Ok(()))?;
+    Ok(Build { outcome: outcome.and_then(|(cuda, ())| Ok(Outcome::Compiled(cuda)))?, warnings, wall })
+}
+
+/// The same with what `more` makes of the PTX and the architecture that it is for, beside ptxas.
+pub(super) fn check_with<M: Send>(
+    toolkit: &Toolkit,
+    gxx: &HostCompiler,
+    source: &str,
+    kernel: Option<&str>,
+    arch: u32,
+    more: impl FnOnce(&Ptx, u32) -> Result<M> + Send,
+) -> Result<Build<(Cuda, M)>> {
+    let build = compile_and_assemble(toolkit, gxx, source, kernel, arch, more)?;
     if !matches!(build.outcome, Outcome::Compiled(_)) {
         prove(toolkit, gxx, arch)?;
     }
@@ -100,7 +113,7 @@ pub fn check_as_cuda(
 /// it does not.
 pub fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
     const PROBE: &str = "__global__ void probe(const float* in, float* out, int n, float r) { out[n] = r * in[n]; }\n";
-    match compile_and_assemble(toolkit, gxx, PROBE, None, arch)?.outcome {
+    match compile_and_assemble(toolkit, gxx, PROBE, None, arch, |_, _| Ok(()))?.outcome {
         Outcome::Compiled(_) => Ok(()),
         Outcome::Rejected(said) => {
             let first = said.shown.first().map_or("", |diagnostic| &diagnostic.message);
@@ -110,22 +123,29 @@ pub fn prove(toolkit: &Toolkit, gxx: &HostCompiler, arch: u32) -> Result<()> {
     }
 }
 
-fn compile_and_assemble(
+fn compile_and_assemble<M: Send>(
     toolkit: &Toolkit,
     gxx: &HostCompiler,
     source: &str,
     kernel: Option<&str>,
     arch: u32,
-) -> Result<Build<Cuda>> {
+    more: impl FnOnce(&Ptx, u32) -> Result<M> + Send,
+) -> Result<Build<(Cuda, M)>> {
     let started = Instant::now();
     let (compiled, arch) = to_ptx(toolkit, gxx, source, kernel, arch)?;
     let mut warnings = compiled.warnings;
-    let outcome = compiled.outcome.and_then(|Ptx { text, entry, preprocessed }| {
-        let built = assemble(toolkit, &text, arch, None)?;
+    let outcome = compiled.outcome.and_then(|ptx| {
+        let (built, more) = std::thread::scope(|scope| {
+            let more = scope.spawn(|| more(&ptx, arch));
+            let built = assemble(toolkit, &ptx.text, arch, None);
+            (built, more.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let built = built?;
         warnings.append(built.warnings);
-        built
-            .outcome
-            .and_then(|assembled| Ok(Outcome::Compiled(Cuda { ptx: text, entry, arch, assembled, preprocessed })))
+        let Ptx { text, entry, preprocessed } = ptx;
+        built.outcome.and_then(|assembled| {
+            Ok(Outcome::Compiled((Cuda { ptx: text, entry, arch, assembled, preprocessed }, more?)))
+        })
     })?;
     Ok(Build { outcome, warnings, wall: started.elapsed() })
 }

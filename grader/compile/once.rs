@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::diagnostics::Diagnostics;
 use super::gpu::{self, GpuBuilds};
 use super::kept::{Key, Shelf, Stamp};
-use super::nvcc::{self, Build, Cuda, Outcome};
+use super::nvcc::{Build, Cuda, Outcome};
 use super::toolkit::{HostCompiler, Toolkit};
 
 /// A key for what g++ makes.
@@ -25,15 +25,11 @@ pub(super) fn key_of_gxx(what: &str, gxx: &HostCompiler) -> Key {
     Key::new(what).with(&gxx.version).with_file(&gxx.gxx)
 }
 
-/// A key for what nvcc and ptxas make.
-fn key_of_nvcc(key: Key, toolkit: &Toolkit) -> Key {
-    let key = key.with(&toolkit.version).with_file(&toolkit.nvcc).with_file(&toolkit.ptxas);
-    key.with_file(&toolkit.root.join("nvvm/bin/cicc"))
-}
-
 /// A key for what follows from all compilers.
 pub fn key_of_tools(key: Key, toolkit: &Toolkit, gxx: &HostCompiler) -> Key {
-    key_of_nvcc(key, toolkit).with(&gxx.version).with_file(&gxx.gxx)
+    let key = key.with(&toolkit.version).with(&gxx.version).with_file(&gxx.gxx);
+    let cicc = toolkit.root.join("nvvm/bin/cicc");
+    [&toolkit.nvcc, &toolkit.ptxas, &cicc].into_iter().fold(key, |key, tool| key.with_file(tool))
 }
 
 fn key_of_cuda(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, kernel: Option<&str>, arch: u32) -> Key {
@@ -58,33 +54,36 @@ pub fn headers_of(
 #[derive(Serialize, Deserialize)]
 struct Made {
     cuda: Cuda,
+    builds: Option<GpuBuilds>,
     warnings: Diagnostics,
     headers: Vec<Stamp>,
 }
 
-/// As [`nvcc::check_as_cuda`]; from the shelf where this text was compiled before and no header has changed since.
-pub fn check_as_cuda(
+/// As [`gpu::check_and_build`]; from the shelf where this text was compiled before and no header has changed since. The name of
+/// the counter stays what was drawn for this text, which cannot know it.
+pub fn check_and_build(
     shelf: &Shelf,
     toolkit: &Toolkit,
     gxx: &HostCompiler,
     source: &str,
     kernel: Option<&str>,
     arch: u32,
-) -> Result<Build<Cuda>> {
+) -> Result<Build<(Cuda, Option<GpuBuilds>)>> {
     let started = Instant::now();
     let key = key_of_cuda(toolkit, gxx, source, kernel, arch);
-    if let Some(Made { cuda, warnings, headers }) = shelf.get::<Made>(&key)
+    if let Some(Made { cuda, builds, warnings, headers }) = shelf.get::<Made>(&key)
         && headers.iter().all(Stamp::holds)
     {
-        return Ok(Build { outcome: Outcome::Compiled(cuda), warnings, wall: started.elapsed() });
+        return Ok(Build { outcome: Outcome::Compiled((cuda, builds)), warnings, wall: started.elapsed() });
     }
-    let build = nvcc::check_as_cuda(toolkit, gxx, source, kernel, arch)?;
-    if let Outcome::Compiled(cuda) = &build.outcome
+    let build = gpu::check_and_build(toolkit, gxx, source, kernel, arch)?;
+    if let Outcome::Compiled((cuda, builds)) = &build.outcome
         && let Some(preprocessed) = &cuda.preprocessed
         && !depends_on_more(source)
     {
         let headers = preprocessed.included().iter().map(|path| Stamp::of(path)).collect();
-        shelf.put(&key, &Made { cuda: cuda.clone(), warnings: build.warnings.clone(), headers });
+        let (cuda, builds, warnings) = (cuda.clone(), builds.clone(), build.warnings.clone());
+        shelf.put(&key, &Made { cuda, builds, warnings, headers });
     }
     Ok(build)
 }
@@ -92,20 +91,6 @@ pub fn check_as_cuda(
 /// Whether what becomes of a text may depend on the hour, or on files that are not there.
 fn depends_on_more(source: &str) -> bool {
     ["__DATE__", "__TIME__", "__TIMESTAMP__", "__has_include"].iter().any(|word| source.contains(word))
-}
-
-/// As [`gpu::finish`], likewise. The name of the counter stays what was drawn for this text, which cannot know it.
-pub fn finish(shelf: &Shelf, toolkit: &Toolkit, cuda: &Cuda) -> Result<Option<GpuBuilds>> {
-    let key = key_of_nvcc(Key::new("gpu"), toolkit).with(cuda.entry.as_deref().unwrap_or_default());
-    let key = key.with(cuda.arch.to_le_bytes()).with(&cuda.ptx);
-    if let Some(builds) = shelf.get(&key) {
-        return Ok(Some(builds));
-    }
-    let builds = gpu::finish(toolkit, cuda)?;
-    if let Some(builds) = &builds {
-        shelf.put(&key, builds);
-    }
-    Ok(builds)
 }
 
 /// A file that g++ makes at `path`: written there from the shelf, else made by `make` and kept.

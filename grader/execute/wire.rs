@@ -6,6 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::grid::room;
+
 /// Most bytes of a header and of a blob; a worker that claims more is lying.
 const MOST_HEADER: u32 = 16 << 20;
 const MOST_BLOB: u64 = 1 << 30;
@@ -58,7 +60,7 @@ pub fn bytes_of(cells: &[f32]) -> &[u8] {
 /// Cells from bytes; a rest of fewer than four bytes is dropped.
 pub fn cells_of(bytes: &[u8]) -> Vec<f32> {
     let count = bytes.len() / 4;
-    let mut cells: Vec<f32> = Vec::with_capacity(count);
+    let mut cells = room(count);
     // SAFETY: the allocation holds `count` floats, every bit pattern is one, and all of them are written.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), cells.as_mut_ptr().cast(), 4 * count);

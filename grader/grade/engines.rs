@@ -19,7 +19,7 @@ use crate::execute::cpu::{self, CpuRunner, Role, Yardstick, this_executable};
 use crate::execute::cuda::sanitize::{Sizes, sanitize};
 use crate::execute::cuda::{self, Counted, CudaRunner, TimingPlan};
 use crate::execute::sanitized::Sanitized;
-use crate::execute::{Observation, Processor, Runner, Trial, Watch};
+use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::judge::case::Program;
 use crate::judge::plan::{Means, Uncounted};
@@ -329,14 +329,32 @@ struct Lent {
     worker: Arc<Mutex<CudaRunner>>,
     program: cuda::Program,
     turn: Arc<Turn>,
-    /// Whether nothing has run yet.
+    /// Whether the modules are to be loaded anew.
     fresh: bool,
 }
 
 impl Runner for Lent {
+    /// A context can also die of what another process did to the GPU. So a kernel's crash is told when it crashes again, in a
+    /// fresh worker; nothing else that this process grades runs meanwhile.
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
+        let seen = self.run_once(trial)?;
+        if !matches!(seen.fault, Some(RunFault::Crash { .. })) {
+            return Ok(seen);
+        }
+        let _alone = self.turn.alone();
+        self.fresh = true;
+        self.run_with(trial)
+    }
+}
+
+impl Lent {
+    fn run_once(&mut self, trial: &Trial) -> Result<Observation> {
         self.turn.sit();
         let _beside = self.turn.beside();
+        self.run_with(trial)
+    }
+
+    fn run_with(&mut self, trial: &Trial) -> Result<Observation> {
         let mut worker = locked(&self.worker);
         if std::mem::take(&mut self.fresh) {
             // Loads the modules anew, so that their variables are as at their start; nobody else's run comes between.

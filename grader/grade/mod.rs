@@ -31,6 +31,7 @@ mod later;
 mod same;
 pub mod seed;
 mod start;
+mod starts;
 mod stations;
 pub mod trials;
 mod turns;

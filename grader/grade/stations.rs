@@ -164,7 +164,7 @@ impl Stations for Machine<'_> {
         let build = std::thread::scope(|scope| {
             // Kept by the workshop; what goes wrong with it is told when it is asked for.
             call.map(|_| scope.spawn(|| self.workshop.gpu_reference(toolkit, gxx, arch)));
-            once::check_as_cuda(self.workshop.shelf(), toolkit, gxx, &source.text, call, arch)
+            once::check_and_build(self.workshop.shelf(), toolkit, gxx, &source.text, call, arch)
         })?;
         if let Outcome::Rejected(said) = &build.outcome
             && let Some((line, header)) = nvcc::missing_library(said)
@@ -175,26 +175,22 @@ impl Stations for Machine<'_> {
         let warnings = build.warnings.shown.iter().map(diagnostic);
         // Engine cpu stands for the lesson's architecture, and a text may ask for which it is.
         let same_arch = || arch == nvcc::LESSON_ARCH || !source.text.contains("__CUDA_ARCH");
-        if let Outcome::Compiled(cuda) = &build.outcome
+        if let Outcome::Compiled((cuda, _)) = &build.outcome
             && same_arch()
             && let Some(preprocessed) = &cuda.preprocessed
         {
             self.seen_by_nvcc.get_or_init(|| preprocessed.clone());
         }
-        let builds = match &build.outcome {
-            Outcome::Compiled(cuda) if call.is_some() => once::finish(self.workshop.shelf(), toolkit, cuda)?,
-            _ => None,
-        };
         let named = format!("nvcc {}", toolkit.version);
-        let (check, errors) = match &build.outcome {
-            Outcome::Compiled(cuda) => {
-                (Check::new(CheckId::Compile, Status::Pass, taken(&named, cuda.arch, arch)), Vec::new())
+        let (check, errors, builds) = match build.outcome {
+            Outcome::Compiled((cuda, builds)) => {
+                (Check::new(CheckId::Compile, Status::Pass, taken(&named, cuda.arch, arch)), Vec::new(), builds)
             }
-            Outcome::Rejected(said) => (rejected(&named, said), said.shown.iter().map(diagnostic).collect()),
+            Outcome::Rejected(said) => (rejected(&named, &said), said.shown.iter().map(diagnostic).collect(), None),
             Outcome::LimitHit { limit, sentence } => {
                 // Only the wall limit can be a busy machine's doing.
-                let status = if *limit == Limit::Wall { Status::Skip } else { Status::Fail };
-                (Check::new(CheckId::Compile, status, format!("{named}: {sentence}")), Vec::new())
+                let status = if limit == Limit::Wall { Status::Skip } else { Status::Fail };
+                (Check::new(CheckId::Compile, status, format!("{named}: {sentence}")), Vec::new(), None)
             }
         };
         Ok(Cuda {

@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, bail};
 
+use super::starts::Starts;
 use crate::execute::cuda::Timed;
 use crate::execute::{Observation, Processor, Runner, Trial};
 use crate::exercise::Exercise;
@@ -14,6 +15,10 @@ use crate::judge::Judge;
 use crate::judge::case::{Case, Program, Request};
 use crate::judge::outcome::{Clocked, Outcome};
 use crate::judge::plan::{Kind, Means, Planned};
+use crate::judge::timing;
+
+/// How often a submission is timed at most.
+const MOST_TIMINGS: u32 = 3;
 
 /// Gives runners for the two programs of a grade, each with a worker of its own.
 pub trait Engine: Sync {
@@ -73,8 +78,8 @@ pub struct TimedRun {
 enum Stream {
     Watched,
     Long,
-    /// On a GPU: the counted run and the repeated one, beside the long one. While the submission's process works for one of
-    /// them, the reference's works for the other.
+    /// On a GPU: the counted run, the repeated one and the odd sizes, beside the long one. While the submission's process works
+    /// for one of them, the reference's, or the judge, works for the other.
     Beside,
 }
 
@@ -82,7 +87,7 @@ const STREAMS: [Stream; 3] = [Stream::Watched, Stream::Long, Stream::Beside];
 
 fn stream_of(planned: &Planned) -> Stream {
     match (planned.on, planned.kind) {
-        (Processor::Gpu, Kind::Count | Kind::Repeat) => Stream::Beside,
+        (Processor::Gpu, Kind::Count | Kind::Repeat | Kind::Portable) => Stream::Beside,
         (Processor::Gpu, _) => Stream::Long,
         (Processor::Cpu, Kind::Sharp | Kind::Repeat | Kind::Thousand | Kind::Time) => Stream::Long,
         (Processor::Cpu, Kind::Hazards | Kind::Count | Kind::Portable) => Stream::Watched,
@@ -99,15 +104,15 @@ pub fn run(
     judge: &mut Judge,
     report: &(dyn Fn(&Planned) + Sync),
 ) -> anyhow::Result<()> {
-    let cancelled = AtomicBool::new(false);
+    let (cancelled, starts) = (AtomicBool::new(false), Starts::default());
     let plan = judge.plan().to_vec();
     let (told, results) = mpsc::channel();
     std::thread::scope(|scope| {
         let orders = STREAMS.map(|_| {
             let (order, orders) = mpsc::channel::<(usize, Planned)>();
-            let (told, cancelled) = (told.clone(), &cancelled);
+            let (told, cancelled, starts) = (told.clone(), &cancelled, &starts);
             scope.spawn(move || {
-                let mut bench = Bench { engine, exercise, cancelled, runners: Vec::new(), kind: None };
+                let mut bench = Bench { engine, exercise, cancelled, starts, runners: Vec::new(), kind: None };
                 for (at, planned) in orders {
                     report(&planned);
                     if told.send((at, bench.outcome(planned))).is_err() {
@@ -214,6 +219,7 @@ struct Bench<'a> {
     engine: &'a dyn Engine,
     exercise: &'a Exercise,
     cancelled: &'a AtomicBool,
+    starts: &'a Starts,
     runners: Vec<((Program, Processor), Box<dyn Runner>)>,
     kind: Option<Kind>,
 }
@@ -229,7 +235,9 @@ impl Bench<'_> {
             return Ok(Some(self.timed(planned)));
         }
         let counts_on_gpu = (planned.on, planned.kind) == (Processor::Gpu, Kind::Count);
-        let mut case = Case::new(self.exercise, planned);
+        let start = self.starts.of(&planned);
+        let grid = start.grid(&planned);
+        let mut case = Case::new(self.exercise, planned, grid);
         if let Some(request) = case.next().filter(|_| counts_on_gpu) {
             // The reference's process has nothing else to do yet. What goes wrong is told when the timing comes to it.
             let _ = self.engine.count_reference(&request.trial);
@@ -238,7 +246,11 @@ impl Bench<'_> {
             if self.cancelled.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            case.fold(self.observe(&request)?)?;
+            let seen = match request.program {
+                Program::Submission => self.observe(&request)?,
+                Program::Reference => start.reference(&request, || self.observe(&request))?,
+            };
+            case.fold(seen)?;
         }
         Ok(Some(case.close()))
     }
@@ -246,9 +258,9 @@ impl Bench<'_> {
     /// Times the submission. That no time could be taken is no ground for leaving it ungraded.
     fn timed(&mut self, planned: Planned) -> Outcome {
         self.runners.clear();
-        let trial = planned.trial();
+        let trial = planned.trial(self.starts.of(&planned).grid(&planned));
         let mut outcome = Outcome::new(planned);
-        match self.engine.time(&trial) {
+        match until_copies_agree(|| self.engine.time(&trial)) {
             Ok(TimedRun { timed, reads }) => {
                 let whole = timed.grid.filter(|round| round.launches == trial.launches);
                 let last = whole.map(|round| Arc::new(round.grid));
@@ -274,5 +286,64 @@ impl Bench<'_> {
             }
         };
         self.runners[at].1.run(&request.trial)
+    }
+}
+
+/// Times anew, with the grids elsewhere, where copyGrid says that the two processes did not have the same GPU.
+fn until_copies_agree(mut time: impl FnMut() -> anyhow::Result<TimedRun>) -> anyhow::Result<TimedRun> {
+    let mut run = time()?;
+    for _ in 1..MOST_TIMINGS {
+        if run.timed.fault.is_some() || timing::copies_agree(&run.timed.times) {
+            break;
+        }
+        run = time()?;
+    }
+    Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::cuda::GpuInfo;
+    use crate::execute::{KernelTimes, RawTimes, RunFault, TimedBy};
+
+    /// How many timings are made of runs in which copyGrid takes so many times as long beside the submission, and the last.
+    fn timings(copies: &[f64], fault: Option<RunFault>) -> (usize, f64) {
+        let gpu = GpuInfo {
+            name: "a GPU".to_owned(),
+            uuid: "GPU-0".to_owned(),
+            arch: 75,
+            driver: "13.0".to_owned(),
+            memory: 16 << 30,
+            multiprocessors: 40,
+            shared_per_block: 65_536,
+            clocks: None,
+        };
+        let copy = |by, took| KernelTimes {
+            by,
+            kernel: timing::COPY.to_owned(),
+            timesteps: 1,
+            launches: 500,
+            rounds: vec![took],
+            same_grids: true,
+        };
+        let mut made = 0;
+        let run = until_copies_agree(|| {
+            let kernels = vec![copy(TimedBy::Reference, 1.0), copy(TimedBy::Submission, copies[made])];
+            made += 1;
+            let times = RawTimes { gpu: gpu.clone(), n: 2048, kernels, clocks_before: None, clocks_after: None };
+            Ok(TimedRun { timed: Timed { times, grid: None, fault: fault.clone() }, reads: Vec::new() })
+        });
+        (made, run.expect("timed").timed.times.kernels[1].rounds[0])
+    }
+
+    #[test]
+    fn times_are_taken_anew_until_copies_agree_and_three_times_at_most() {
+        assert_eq!(timings(&[1.01], None), (1, 1.01));
+        assert_eq!(timings(&[1.05, 0.95, 0.99], None), (3, 0.99));
+        assert_eq!(timings(&[1.05, 1.02], None), (2, 1.02));
+        assert_eq!(timings(&[1.05, 1.04, 1.03], None), (3, 1.03), "it stays unreliable, and is told so");
+        let hang = RunFault::LaunchRefused { launch: 1, reason: "too large".to_owned() };
+        assert_eq!(timings(&[1.05], Some(hang)).0, 1, "a fault is a fault");
     }
 }

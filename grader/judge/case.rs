@@ -58,6 +58,8 @@ enum Step {
 pub struct Case<'a> {
     exercise: &'a Exercise,
     trial: Trial,
+    /// Largest |u| of the initial grid: it never grows, so it bounds that of every later one.
+    max_abs: f32,
     step: Step,
     /// The submission's kept grids of the planned trial.
     kept: Vec<(u32, Arc<Grid>)>,
@@ -67,12 +69,13 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// A case with nothing run yet. Draws the trial's initial grid.
-    pub fn new(exercise: &'a Exercise, planned: Planned) -> Self {
-        let trial = planned.trial();
+    /// A case with nothing run yet; `initial` is the trial's initial grid.
+    pub fn new(exercise: &'a Exercise, planned: Planned, initial: Arc<Grid>) -> Self {
+        let (max_abs, trial) = (initial.max_abs(), planned.trial(initial));
         Self {
             exercise,
             trial,
+            max_abs,
             step: Step::Submission,
             kept: Vec::new(),
             shortcut: false,
@@ -355,8 +358,7 @@ impl<'a> Case<'a> {
 
     /// How far cells may differ after this many launches.
     fn tolerance(&self, launches: u32) -> f64 {
-        // max|u| never grows, so the initial grid's bounds every later one's.
-        self.exercise.tolerance(self.exercise.timesteps(launches), self.trial.initial.max_abs())
+        self.exercise.tolerance(self.exercise.timesteps(launches), self.max_abs)
     }
 
     /// A launch with wrong cells, `since` launches after the grids agreed.

@@ -2,7 +2,7 @@
 //!
 //! The tolerance between them is derived in [`Exercise::tolerance`](crate::exercise::Exercise::tolerance).
 
-use crate::grid::Grid;
+use crate::grid::{Grid, LANES, larger};
 
 /// A cell where two grids differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,12 +125,20 @@ pub(super) fn within(expected: f32, got: f32, tolerance: f64) -> bool {
 fn row_agrees(want: &[f32], have: &[f32], tolerance: f64, ring_row: bool) -> Option<f32> {
     let bits_agree = |at: usize| want[at].to_bits() == have[at].to_bits();
     let bound = if ring_row { 0.0 } else { (tolerance * (1.0 - 2.0 * f64::from(f32::EPSILON))) as f32 };
-    let (mut wrong, mut largest) = (false, 0.0);
-    for (want, have) in want.iter().zip(have) {
+    let (mut wrong, mut largest) = ([0; LANES], [0.0f32; LANES]);
+    let mut look = |lane: usize, want: f32, have: f32| {
         let difference = (have - want).abs();
-        wrong |= difference.is_nan() | (difference > bound);
-        largest = if difference > largest { difference } else { largest };
+        // Not `difference > bound`: a NaN is wrong.
+        let right = difference <= bound;
+        wrong[lane] |= u32::from(!right);
+        largest[lane] = larger(difference, largest[lane]);
+    };
+    let ((want_chunks, want_rest), (have_chunks, have_rest)) = (want.as_chunks::<LANES>(), have.as_chunks::<LANES>());
+    for (want, have) in want_chunks.iter().zip(have_chunks) {
+        (0..LANES).for_each(|lane| look(lane, want[lane], have[lane]));
     }
+    want_rest.iter().zip(have_rest).for_each(|(&want, &have)| look(0, want, have));
+    let (wrong, largest) = (wrong.contains(&1), largest.into_iter().fold(0.0, larger));
     // -0.0 and 0.0 differ by nothing, yet they are different bits: a ring row is looked at twice.
     let ring_agrees = bits_agree(0) && bits_agree(want.len() - 1) && (!ring_row || (0..want.len()).all(bits_agree));
     (!wrong && ring_agrees).then_some(largest)

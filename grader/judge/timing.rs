@@ -84,6 +84,16 @@ pub fn timing(times: &RawTimes, reads: &dyn Fn(&str) -> Option<f64>, seed: u64) 
     })
 }
 
+/// Whether copyGrid took the same in both workers, as far as it was timed: else the ratio of two other kernels says little.
+pub fn copies_agree(times: &RawTimes) -> bool {
+    let copy = |by| times.of(by, COPY).map(|copy| median(&copy.rounds)).filter(|copy| *copy > 0.0);
+    copy(TimedBy::Reference).zip(copy(TimedBy::Submission)).is_none_or(|(of, other)| together(other / of))
+}
+
+fn together(copies: f64) -> bool {
+    (copies - 1.0).abs() <= COPIES_MAY_PART
+}
+
 /// Check `time` over what was measured.
 pub fn time(timing: &Timing) -> Check {
     let [low, high] = timing.interval;
@@ -125,7 +135,7 @@ fn a_timestep(times: &KernelTimes) -> f64 {
 }
 
 fn unreliable(copies: f64, submission: &KernelTimes) -> Option<String> {
-    if (copies - 1.0).abs() > COPIES_MAY_PART {
+    if !together(copies) {
         return Some(format!(
             "copyGrid took {copies:.3} times as long beside the submission as beside the reference; it should take the same."
         ));

@@ -96,10 +96,9 @@ fn where_nvcc_does_not_take_the_pointer_the_name_decides_and_no_message_speaks_o
     assert!(!format!("{built:?}").contains("hg_"), "{built:?}");
     assert_eq!(said.shown[0].message, "at the end of the file: expected a \"}\"");
     assert_eq!(said.shown[1].line, Some(5), "the brace that is not closed: {said:?}");
-    let absent = nvcc::check_as_cuda(&toolkit, &gxx, &text, Some("absent"), LESSON_ARCH).unwrap();
-    let Outcome::Compiled(cuda) = absent.outcome else { panic!() };
-    assert_eq!(cuda.entry, None);
-    assert_eq!(finish(&toolkit, &cuda).unwrap(), None);
+    let absent = check_and_build(&toolkit, &gxx, &text, Some("absent"), LESSON_ARCH).unwrap();
+    let Outcome::Compiled((cuda, builds)) = absent.outcome else { panic!() };
+    assert_eq!((cuda.entry, builds), (None, None));
     let built = build(&toolkit, &gxx, &text, "absent", LESSON_ARCH).unwrap();
     assert!(matches!(built.outcome, Outcome::Rejected(said) if said.shown[0].message.ends_with("the name absent")));
 }
@@ -120,10 +119,12 @@ fn asking_for_the_name_and_writing_the_text_anew_change_no_instruction() {
     let Some((toolkit, gxx)) = toolchain() else { return };
     for fixture in ["plain", "float4_loads", "template_tile", "inline_ptx_load", "warp_shuffles"] {
         let (source, call) = fixture_kernel("right", fixture);
-        let asked = nvcc::check_as_cuda(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap().outcome;
+        let asked = check_and_build(&toolkit, &gxx, &source, Some(&call), LESSON_ARCH).unwrap().outcome;
         let unasked = nvcc::check_as_cuda(&toolkit, &gxx, &source, None, LESSON_ARCH).unwrap().outcome;
-        let (Outcome::Compiled(asked), Outcome::Compiled(unasked)) = (asked, unasked) else { panic!("{fixture}") };
-        let builds = finish(&toolkit, &asked).unwrap().unwrap();
+        let (Outcome::Compiled((asked, builds)), Outcome::Compiled(unasked)) = (asked, unasked) else {
+            panic!("{fixture}")
+        };
+        let builds = builds.unwrap();
         let code = |cubin| code(cubin, &builds.entry);
         assert_eq!(code(&asked.assembled.cubin), code(&unasked.assembled.cubin), "{fixture}: asking");
         assert_eq!(code(&asked.assembled.cubin), code(&builds.plain), "{fixture}: writing anew");

@@ -87,13 +87,14 @@ fn what_nvcc_made_is_taken_until_text_kernel_architecture_compiler_or_a_header_c
     let assembled = Assembled { cubin: vec![1, 2], kernels: Vec::new() };
     let preprocessed = Some(Preprocessed::of("# 1 \"heat.cu\"\nvoid k() { int a; }\n"));
     let cuda = Cuda { ptx: "ptx".to_owned(), entry: Some("k".to_owned()), arch: 75, assembled, preprocessed };
-    let made = Made { cuda: cuda.clone(), warnings: Diagnostics::default(), headers: vec![Stamp::of(&header)] };
+    let made =
+        Made { cuda: cuda.clone(), builds: None, warnings: Diagnostics::default(), headers: vec![Stamp::of(&header)] };
     shelf.put(&key_of_cuda(&toolkit, &gxx, "text", Some("k"), 75), &made);
     let get = |toolkit: &Toolkit, gxx: &HostCompiler, text: &str, kernel, arch| {
-        let built = check_as_cuda(&shelf, toolkit, gxx, text, kernel, arch);
+        let built = check_and_build(&shelf, toolkit, gxx, text, kernel, arch);
         built.ok().map(|build| build.outcome)
     };
-    assert_eq!(get(&toolkit, &gxx, "text", Some("k"), 75), Some(Outcome::Compiled(cuda)));
+    assert_eq!(get(&toolkit, &gxx, "text", Some("k"), 75), Some(Outcome::Compiled((cuda, None))));
     assert!(headers_of(&shelf, &toolkit, &gxx, "text", Some("k"), 75).is_some());
     for (text, kernel, arch) in [("texts", Some("k"), 75), ("text", None, 75), ("text", Some("k"), 90)] {
         assert_eq!(get(&toolkit, &gxx, text, kernel, arch), None);

@@ -243,6 +243,10 @@ fn work(lane: &mut Lane, run: &Run, shared: &Shared) {
         for block in first..(first + CHUNK).min(blocks) {
             let index = [block % x, block / x % y, block / (x * y)].map(|part| part as u32);
             let end = lane.run_block(index);
+            if lane.stacks().unguarded() {
+                shared.stop.store(true, Ordering::Relaxed);
+                return;
+            }
             if end == BlockEnd::NeedsCoroutines {
                 shared.needs_coroutines.store(true, Ordering::Relaxed);
                 shared.stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,7 @@
 //! Stacks of coroutines: one large mapping, a guard page below each.
+//!
+//! A stack gets its guard page when it is first taken. A kernel without barriers takes two of a thousand, and as many
+//! changes of the mapping on each of sixteen lanes, which all wait for one lock of the system's, took longer than a trial.
 
 use anyhow::{Context, Result};
 
@@ -26,6 +29,10 @@ pub struct Stacks {
     base: *mut u8,
     count: usize,
     free: Vec<u32>,
+    /// Stacks that have their guard page: the first ones.
+    guarded: u32,
+    /// Whether the system refused one.
+    unguarded: bool,
 }
 
 impl Stacks {
@@ -46,24 +53,41 @@ impl Stacks {
         if base == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error()).context("cannot reserve stacks for CUDA threads");
         }
-        let base = base.cast::<u8>();
-        for index in 0..count {
-            // SAFETY: the page lies inside the mapping just made.
-            if unsafe { libc::mprotect(base.add(index * SPACING).cast(), GUARD, libc::PROT_NONE) } != 0 {
-                return Err(std::io::Error::last_os_error()).context("cannot guard the stacks of CUDA threads");
-            }
-        }
-        Ok(Self { base, count, free: (0..count as u32).rev().collect() })
+        let free = (0..count as u32).rev().collect();
+        Ok(Self { base: base.cast(), count, free, guarded: 0, unguarded: false })
     }
 
     /// Takes a stack and returns its index and its top, 16-byte aligned; asks for the lines of the one that comes next.
     #[inline(always)]
     pub fn take(&mut self) -> (u32, *mut u8) {
         let index = self.free.pop().unwrap_or(0);
+        if index >= self.guarded {
+            // And the one above: what leaves this stack upwards would land in it.
+            self.guard((index + 2).min(self.count as u32));
+        }
         if let Some(&next) = self.free.last() {
             prefetch(self.top(next).wrapping_sub(FIRST_FRAMES), FIRST_FRAMES);
         }
         (index, self.top(index))
+    }
+
+    /// Gives the first `count` stacks their guard pages.
+    #[cold]
+    fn guard(&mut self, count: u32) {
+        for index in self.guarded..count {
+            // SAFETY: the page lies inside the mapping, below everything that its stack holds.
+            let refused = unsafe {
+                let page = self.base.add(index as usize * SPACING);
+                libc::mprotect(page.cast(), GUARD, libc::PROT_NONE) != 0
+            };
+            self.unguarded |= refused;
+        }
+        self.guarded = count;
+    }
+
+    /// Whether a stack was handed out whose overflow nobody would see: nothing that ran since is to be believed.
+    pub fn unguarded(&self) -> bool {
+        self.unguarded
     }
 
     /// Tops are staggered within their page, so that the frames of a block's threads spread over all cache sets.

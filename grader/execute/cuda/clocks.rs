@@ -25,31 +25,69 @@ const REASONS: [(u64, &str); 9] = [
     (0x100, "display clock setting"),
 ];
 
+/// NVML, initialised.
+pub struct Nvml(libloading::Library);
+
 /// NVML with a handle of one GPU.
-pub struct Nvml {
-    library: libloading::Library,
+pub struct Sensors {
+    nvml: Nvml,
     device: Device,
 }
 
 impl Nvml {
-    /// Loads NVML and finds the GPU by its UUID (`GPU-...`).
-    pub fn open(uuid: &str) -> Option<Self> {
+    /// Loads the driver's library.
+    pub fn load() -> Option<Self> {
         // SAFETY: loading runs the library's constructors; NVML is the driver's own and is made to be loaded so.
         let library = unsafe { libloading::Library::new("libnvidia-ml.so.1") }.ok()?;
-        let uuid = CString::new(uuid).ok()?;
-        let mut device: Device = std::ptr::null_mut();
-        // SAFETY: the types are those that nvml.h gives these names; both pointers are to live values.
-        unsafe {
+        // SAFETY: the type is that of nvml.h.
+        let status = unsafe {
             let init: libloading::Symbol<unsafe extern "C" fn() -> Status> = library.get(b"nvmlInit_v2\0").ok()?;
-            let by_uuid: libloading::Symbol<unsafe extern "C" fn(*const c_char, *mut Device) -> Status> =
-                library.get(b"nvmlDeviceGetHandleByUUID\0").ok()?;
-            if init() != 0 || by_uuid(uuid.as_ptr(), &raw mut device) != 0 {
-                return None;
-            }
-        }
-        Some(Self { library, device })
+            init()
+        };
+        (status == 0).then_some(Self(library))
     }
 
+    /// The compute capability (75 for 7.5) of every GPU of the machine, where it is one: known a tenth of a second before
+    /// the CUDA driver has started.
+    pub fn common_arch(&self) -> Option<u32> {
+        let mut count: c_uint = 0;
+        // SAFETY: the types are those that nvml.h gives these names; pointers are to live values.
+        unsafe {
+            let counted: libloading::Symbol<unsafe extern "C" fn(*mut c_uint) -> Status> =
+                self.0.get(b"nvmlDeviceGetCount_v2\0").ok()?;
+            let by_index: libloading::Symbol<unsafe extern "C" fn(c_uint, *mut Device) -> Status> =
+                self.0.get(b"nvmlDeviceGetHandleByIndex_v2\0").ok()?;
+            let capability: libloading::Symbol<unsafe extern "C" fn(Device, *mut c_int, *mut c_int) -> Status> =
+                self.0.get(b"nvmlDeviceGetCudaComputeCapability\0").ok()?;
+            if counted(&raw mut count) != 0 {
+                return None;
+            }
+            let arch = |index: c_uint| {
+                let (mut device, mut major, mut minor): (Device, c_int, c_int) = (std::ptr::null_mut(), 0, 0);
+                let known =
+                    by_index(index, &raw mut device) == 0 && capability(device, &raw mut major, &raw mut minor) == 0;
+                known.then_some((major * 10 + minor).unsigned_abs())
+            };
+            let first = arch(0)?;
+            (1..count).all(|index| arch(index) == Some(first)).then_some(first)
+        }
+    }
+
+    /// Finds a GPU by its UUID (`GPU-...`).
+    pub fn sensors(self, uuid: &str) -> Option<Sensors> {
+        let uuid = CString::new(uuid).ok()?;
+        let mut device: Device = std::ptr::null_mut();
+        // SAFETY: the type is that of nvml.h; both pointers are to live values.
+        let status = unsafe {
+            let by_uuid: libloading::Symbol<unsafe extern "C" fn(*const c_char, *mut Device) -> Status> =
+                self.0.get(b"nvmlDeviceGetHandleByUUID\0").ok()?;
+            by_uuid(uuid.as_ptr(), &raw mut device)
+        };
+        (status == 0).then_some(Sensors { nvml: self, device })
+    }
+}
+
+impl Sensors {
     /// The clocks now.
     pub fn clocks(&self) -> Option<Clocks> {
         let held_by = reasons(self.reasons()?);
@@ -66,7 +104,7 @@ impl Nvml {
         // SAFETY: both functions asked for have this type in nvml.h.
         let status = unsafe {
             let get: libloading::Symbol<unsafe extern "C" fn(Device, c_int, *mut c_uint) -> Status> =
-                self.library.get(name).ok()?;
+                self.nvml.0.get(name).ok()?;
             get(self.device, which, &raw mut value)
         };
         (status == 0).then_some(value)
@@ -80,7 +118,7 @@ impl Nvml {
         // SAFETY: both names have this type in nvml.h.
         let status = unsafe {
             type Get = unsafe extern "C" fn(Device, *mut c_ulonglong) -> Status;
-            let get: libloading::Symbol<Get> = names.iter().find_map(|name| self.library.get(*name).ok())?;
+            let get: libloading::Symbol<Get> = names.iter().find_map(|name| self.nvml.0.get(*name).ok())?;
             get(self.device, &raw mut value)
         };
         (status == 0).then_some(value)

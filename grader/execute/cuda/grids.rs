@@ -34,9 +34,8 @@ pub struct Grids {
     pub n: usize,
     /// Words of a band; 0 for bare grids.
     band: usize,
-    /// Words of each allocation, which smaller grids use as well.
-    room: usize,
-    bases: [CUdeviceptr; 2],
+    /// Smaller grids use it as well.
+    place: Place,
     cells: Pinned<f32>,
     /// What the bands held at first: before and behind the first grid, before and behind the second.
     pattern: Vec<u32>,
@@ -45,17 +44,32 @@ pub struct Grids {
     spoiled: [bool; 2],
 }
 
+/// Where both buffers lie on the GPU, their bands included.
+pub struct Place {
+    /// Words of each allocation.
+    room: usize,
+    bases: [CUdeviceptr; 2],
+}
+
+impl Place {
+    fn new(gpu: &Gpu, room: usize) -> Answer<Self> {
+        let allocate = || gpu.allocate(room * 4);
+        Ok(Self { room, bases: [allocate()?, allocate()?] })
+    }
+
+    pub fn free(self, gpu: &Gpu) {
+        self.bases.into_iter().for_each(|base| gpu.free(base));
+    }
+}
+
 impl Grids {
     /// Memory for grids of n x n cells.
     pub fn new(gpu: &Gpu, n: usize, bare: bool) -> Answer<Self> {
         let band = if bare { 0 } else { band_for(n) };
-        let room = n * n + 2 * band;
-        let allocate = || gpu.allocate(room * 4);
         Ok(Self {
             n,
             band,
-            room,
-            bases: [allocate()?, allocate()?],
+            place: Place::new(gpu, n * n + 2 * band)?,
             cells: Pinned::new(n * n)?,
             pattern: vec![0; 4 * band],
             seen: Pinned::new((4 * band).max(1))?,
@@ -71,7 +85,7 @@ impl Grids {
     /// Whether grids of n x n cells find room between guard bands.
     pub fn fit(&self, n: usize) -> bool {
         let band = band_for(n);
-        !self.bare() && n * n + 2 * band <= self.room && 4 * band <= self.seen.slice().len()
+        !self.bare() && n * n + 2 * band <= self.place.room && 4 * band <= self.seen.slice().len()
     }
 
     /// Becomes grids of n x n cells, which must [`Grids::fit`]. The stream must be idle.
@@ -83,12 +97,22 @@ impl Grids {
 
     /// Gives the memory back. The stream must be idle.
     pub fn free(self, gpu: &Gpu) {
-        self.bases.into_iter().for_each(|base| gpu.free(base));
+        self.place.free(gpu);
+    }
+
+    /// Memory for the same grids elsewhere on the GPU.
+    pub fn elsewhere(&self, gpu: &Gpu) -> Answer<Place> {
+        Place::new(gpu, self.place.room)
+    }
+
+    /// Moves to another place and leaves it this one; what the grids hold stays behind. The stream must be idle.
+    pub fn exchange(&mut self, place: &mut Place) {
+        std::mem::swap(&mut self.place, place);
     }
 
     /// Where a grid's first cell lies.
     pub fn address(&self, buffer: Buffer) -> CUdeviceptr {
-        self.bases[buffer] + self.band as u64 * 4
+        self.place.bases[buffer] + self.band as u64 * 4
     }
 
     /// Addresses of a launch's input and output.
@@ -186,7 +210,7 @@ impl Grids {
     fn bands(&self) -> [(CUdeviceptr, Range<usize>); 4] {
         let band = self.band;
         let behind = (band + self.n * self.n) as u64 * 4;
-        let [first, second] = self.bases;
+        let [first, second] = self.place.bases;
         let starts = [first, first + behind, second, second + behind];
         std::array::from_fn(|at| (starts[at], at * band..(at + 1) * band))
     }

@@ -15,7 +15,7 @@ pub enum Request {
     Load(Load),
     /// Run a trial from the initial grid in the [shared memory](super::shared). Answered by launches and grids, then [`Reply::Done`].
     Run(Run),
-    /// Take the initial grid for rounds from the shared memory. Answered by [`Reply::Prepared`].
+    /// Take the initial grid for rounds from the shared memory; those after the first get grids elsewhere. Answered by [`Reply::Prepared`].
     Prepare { n: usize },
     /// Time a kernel. Answered by [`Reply::Round`]; the final grid is then in the first slot, when that was asked for.
     Round(Round),
@@ -70,6 +70,8 @@ pub struct Round {
     pub kernel: usize,
     pub r: f32,
     pub geometry: Geometry,
+    /// In which of a few places on the GPU the grids lie, counted round and round.
+    pub place: usize,
     /// Launches before the clock starts.
     pub warmups: u32,
     /// Launches between the two events.

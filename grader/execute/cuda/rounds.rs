@@ -2,6 +2,9 @@
 //!
 //! Every round starts from the same grids, so every round of the submitted kernel must end with the same bits: what was
 //! timed is the kernel that was checked. The grids lie between guard bands like those of a trial, which are not looked at.
+//!
+//! Where grids lie in the GPU's memory makes a percent or two of a kernel's time, the same in every round. So rounds are made
+//! in a few places, and what is said of them is the median.
 
 use std::collections::HashMap;
 
@@ -9,13 +12,17 @@ use anyhow::{Context, Result, ensure};
 use cudarc::driver::sys::{CUdeviceptr, CUevent};
 
 use super::driver::{Function, Gpu};
-use super::grids::Grids;
+use super::grids::{Grids, Place};
 use super::message::{RawRound, Round};
 use super::run::{Pulse, Stop, crashed};
+
+/// Places in which rounds are made.
+pub const PLACES: usize = 3;
 
 /// What rounds need beside the grids.
 pub struct Rounds {
     n: usize,
+    places: Vec<Place>,
     /// The initial grid on the GPU.
     initial: CUdeviceptr,
     events: [CUevent; 2],
@@ -24,12 +31,15 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Takes the initial grid of all rounds to come.
-    pub fn prepare(gpu: &Gpu, n: usize, initial: &[f32]) -> Result<Self> {
+    /// Takes the initial grid of all rounds to come, which are made with these grids.
+    pub fn prepare(gpu: &Gpu, grids: &Grids, initial: &[f32]) -> Result<Self> {
+        let n = grids.n;
         ensure!(initial.len() == n * n, "the initial grid has another size");
+        let places = (0..PLACES).map(|_| grids.elsewhere(gpu)).collect::<Result<_, _>>();
+        let places = places.context("no room for the grids on the GPU")?;
         let at = gpu.allocate(initial.len() * 4)?;
         gpu.upload(at, initial)?;
-        Ok(Self { n, initial: at, events: [gpu.event()?, gpu.event()?], first: HashMap::new() })
+        Ok(Self { n, places, initial: at, events: [gpu.event()?, gpu.event()?], first: HashMap::new() })
     }
 
     pub fn n(&self) -> usize {
@@ -38,6 +48,7 @@ impl Rounds {
 
     pub fn free(self, gpu: &Gpu) {
         gpu.free(self.initial);
+        self.places.into_iter().for_each(|place| place.free(gpu));
     }
 
     /// Makes a round; the final grid is then in [`Grids::cells`]. An error is the machine's fault.
@@ -48,7 +59,11 @@ impl Rounds {
         grids: &mut Grids,
         round: &Round,
     ) -> Result<RawRound> {
-        match self.timed(pulse, function, grids, round) {
+        let place = round.place % self.places.len();
+        grids.exchange(&mut self.places[place]);
+        let timed = self.timed(pulse, function, grids, round);
+        grids.exchange(&mut self.places[place]);
+        match timed {
             Ok(milliseconds) if !round.compare => Ok(RawRound { milliseconds, same: true, fault: None }),
             Ok(milliseconds) => {
                 let first = self.first.entry((round.kernel, round.launches));

@@ -14,7 +14,7 @@ use command_fds::{CommandFdExt, FdMapping};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::grid::Grid;
+use crate::grid::{Grid, room};
 
 /// The descriptor that a worker inherits.
 const DESCRIPTOR: RawFd = 3;
@@ -99,7 +99,9 @@ impl SharedGrids {
 
     /// A copy of it.
     pub fn grid(&self, n: usize, slot: usize) -> Result<Grid> {
-        Grid::from_cells(n, self.cells(n, slot)?.to_vec()).context("a grid of another size")
+        let mut cells = room(n * n);
+        cells.extend_from_slice(self.cells(n, slot)?);
+        Grid::from_cells(n, cells).context("a grid of another size")
     }
 
     /// Puts a grid into a slot.

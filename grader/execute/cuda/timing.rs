@@ -146,7 +146,7 @@ impl Field<'_> {
     /// All rounds.
     fn run(&mut self) -> Result<Option<RunFault>> {
         for at in 0..self.entrants.len() {
-            match self.round(at, WARMUPS, false)? {
+            match self.round(at, WARMUPS, 0, false)? {
                 Ok(round) => self.entrants[at].expect(round.milliseconds / f64::from(WARMUPS)),
                 Err(fault) => return Ok(Some(fault)),
             }
@@ -162,7 +162,8 @@ impl Field<'_> {
                 let launches = self.entrants[at].times.launches;
                 let submitted = self.entrants[at].by == TimedBy::Submission && self.entrants[at].kernel == 0;
                 let keep = submitted && pass + 1 == passes;
-                let round = match self.round(at, launches, keep)? {
+                // Once there and once back in each place.
+                let round = match self.round(at, launches, pass as usize / 2, keep)? {
                     Ok(round) => round,
                     Err(fault) => return Ok(Some(fault)),
                 };
@@ -175,13 +176,13 @@ impl Field<'_> {
     }
 
     /// A round of one kernel; the inner error is a fault of the submitted kernel.
-    fn round(&mut self, at: usize, launches: u32, keep: bool) -> Result<Result<RawRound, RunFault>> {
+    fn round(&mut self, at: usize, launches: u32, place: usize, keep: bool) -> Result<Result<RawRound, RunFault>> {
         let entrant = &self.entrants[at];
         let runner = &mut *self.runners[entrant.by as usize];
         let Entrant { by, kernel, geometry, .. } = *entrant;
         let compare = by == TimedBy::Submission && kernel == 0;
-        let request =
-            Request::Round(Round { kernel, r: self.plan.r, geometry, warmups: WARMUPS, launches, compare, keep });
+        let (r, warmups) = (self.plan.r, WARMUPS);
+        let request = Request::Round(Round { kernel, r, geometry, place, warmups, launches, compare, keep });
         let expected = entrant.expected.unwrap_or(0.0) * f64::from(launches);
         let wall = ROUND_WALL * WARMUPS + Duration::from_secs_f64(expected * ROUND_SLACK / 1000.0);
         let round = match (runner.ask_kernel(&request, wall)?, entrant.by) {

@@ -5,7 +5,7 @@ use std::io::BufReader;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use super::clocks::Nvml;
+use super::clocks::{Nvml, Sensors};
 use super::counter::Counter;
 use super::driver::{Device, Function, Gpu, Module};
 use super::grids::Grids;
@@ -24,21 +24,29 @@ pub fn main() -> Result<()> {
     end_with_parent(|| {});
     let mut replies = take_over_stdout()?;
     let none = |replies: &mut File, reason| wire::write(replies, &Reply::NoDevice(reason), &[]);
+    // The grader waits for this word alone before it compiles.
+    let nvml = Nvml::load();
+    let known = nvml.as_ref().and_then(Nvml::common_arch);
+    if let Some(arch) = known {
+        wire::write(&mut replies, &Reply::Found { arch }, &[])?;
+    }
     let device = match Device::find() {
         Ok(device) => device,
         Err(reason) => return none(&mut replies, reason),
     };
-    wire::write(&mut replies, &Reply::Found { arch: device.arch()? }, &[])?;
+    if known.is_none() {
+        wire::write(&mut replies, &Reply::Found { arch: device.arch()? }, &[])?;
+    }
     let gpu = match device.open() {
         Ok(gpu) => gpu,
         Err(reason) => return none(&mut replies, reason),
     };
     let mut info = gpu.info()?;
-    let nvml = Nvml::open(&info.uuid);
-    info.clocks = nvml.as_ref().and_then(Nvml::clocks);
+    let sensors = nvml.and_then(|nvml| nvml.sensors(&info.uuid));
+    info.clocks = sensors.as_ref().and_then(Sensors::clocks);
     wire::write(&mut replies, &Reply::Ready(info), &[])?;
     let (pulse, shared) = (Pulse::new(&gpu, &replies)?, SharedGrids::inherited()?);
-    let mut bench = Bench { gpu: &gpu, pulse, nvml, shared, loaded: None, grids: None, rounds: None };
+    let mut bench = Bench { gpu: &gpu, pulse, sensors, shared, loaded: None, grids: None, rounds: None };
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
         if let Request::Room { n, slots } = request {
@@ -58,7 +66,7 @@ pub fn main() -> Result<()> {
 struct Bench<'a> {
     gpu: &'a Gpu,
     pulse: Pulse<'a>,
-    nvml: Option<Nvml>,
+    sensors: Option<Sensors>,
     shared: SharedGrids,
     loaded: Option<Loaded>,
     grids: Option<Grids>,
@@ -84,7 +92,9 @@ impl Bench<'_> {
             Request::Prepare { n } => {
                 self.grids_of(n, false)?;
                 self.shared.make_room(n, FIRST + 1)?;
-                let rounds = Rounds::prepare(self.gpu, n, self.shared.cells(n, INITIAL)?)?;
+                let grids = self.grids.as_ref().ok_or_else(|| anyhow!("there are no grids"))?;
+                // Before those of an earlier timing are given back: elsewhere.
+                let rounds = Rounds::prepare(self.gpu, grids, self.shared.cells(n, INITIAL)?)?;
                 if let Some(old) = self.rounds.replace(rounds) {
                     old.free(self.gpu);
                 }
@@ -98,7 +108,7 @@ impl Bench<'_> {
                 Reply::Round(seen)
             }
             Request::Room { .. } => return Err(anyhow!("a request that is not answered")),
-            Request::Clocks => Reply::Clocks(self.nvml.as_ref().and_then(Nvml::clocks)),
+            Request::Clocks => Reply::Clocks(self.sensors.as_ref().and_then(Sensors::clocks)),
         })
     }
 
