@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
 use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
+use super::host_headers::write_headers;
 use super::host_only;
 use super::kept::{Key, Shelf};
 use super::nvcc::{Build, Outcome, judge};
@@ -23,68 +24,6 @@ use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
 use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
-
-/// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 7] = [
-    ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
-    ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
-    ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),
-    ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
-    ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
-    ("hg_assert.h", include_str!("cuda_on_host/hg_assert.h")),
-    ("hg_async.h", include_str!("cuda_on_host/hg_async.h")),
-];
-
-/// Headers of the toolkit by the one of ours that stands for them.
-const ALIASES: [(&str, &[&str]); 4] = [
-    (
-        "cuda_runtime.h",
-        &[
-            "cuda_runtime_api.h",
-            "device_launch_parameters.h",
-            "device_functions.h",
-            "device_atomic_functions.h",
-            "sm_20_intrinsics.h",
-            "vector_types.h",
-            "vector_functions.h",
-            "builtin_types.h",
-            "driver_types.h",
-            "host_defines.h",
-            "math_functions.h",
-            "math_constants.h",
-            "cuda_profiler_api.h",
-            "cuda_fp16.h",
-            "cuda_bf16.h",
-            "crt/device_functions.h",
-            "crt/host_defines.h",
-        ],
-    ),
-    ("cuda_pipeline.h", &["cuda_pipeline_primitives.h"]),
-    (
-        "cooperative_groups.h",
-        &["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"],
-    ),
-    ("hg_async.h", &["cuda/barrier", "cuda/pipeline", "cuda/version", "cuda_awbarrier.h"]),
-];
-
-/// Headers of the C++ library that heat.cu may include as `cuda/std/...`, where `cuda::std` is `std`.
-const STANDARD: [&str; 15] = [
-    "algorithm",
-    "array",
-    "atomic",
-    "cassert",
-    "cmath",
-    "complex",
-    "cstddef",
-    "cstdint",
-    "cstring",
-    "functional",
-    "limits",
-    "span",
-    "tuple",
-    "type_traits",
-    "utility",
-];
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
@@ -224,7 +163,10 @@ fn build_with(
 ) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
-    write_inputs(at, source)?;
+    let unwritable = "cannot write to the temporary folder";
+    fs::write(at.join(SOURCE_NAME), source).context(unwritable)?;
+    fs::write(at.join("no_constructors.ld"), NO_CONSTRUCTORS).context(unwritable)?;
+    write_headers(&at.join("include")).context(unwritable)?;
     let preprocessed = preprocess(gxx, at, source)?;
     let Outcome::Compiled(text) = preprocessed.outcome else {
         return Ok(without_product(preprocessed));
@@ -259,40 +201,6 @@ fn without_product<T, U>(build: Build<T>) -> Build<U> {
         Outcome::Compiled(_) => Outcome::Rejected(Diagnostics::default()),
     };
     Build { outcome, warnings: build.warnings, wall: build.wall }
-}
-
-fn write_inputs(folder: &Path, source: &str) -> Result<()> {
-    let write = |name: &str, text: &str| -> std::io::Result<()> {
-        let path = folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, text)
-    };
-    let all = || -> std::io::Result<()> {
-        write(SOURCE_NAME, source)?;
-        write("no_constructors.ld", NO_CONSTRUCTORS)?;
-        for (name, text) in HEADERS {
-            write(&format!("include/{name}"), text)?;
-        }
-        // Only this one says which version of the driver's interface it is.
-        write("include/cuda.h", "#pragma once\n#define CUDA_VERSION 13000\n#include <cuda_runtime.h>\n")?;
-        for (target, names) in ALIASES {
-            for name in names {
-                write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;
-            }
-        }
-        for name in ["cassert", "assert.h"] {
-            // No #pragma once: each inclusion answers to NDEBUG anew, as the standard has it.
-            write(&format!("include/{name}"), "#include <hg_assert.h>\n")?;
-        }
-        for name in STANDARD {
-            let text = format!("#pragma once\n#include <hg_async.h>\n#include <{name}>\n");
-            write(&format!("include/cuda/std/{name}"), &text)?;
-        }
-        Ok(())
-    };
-    all().context("cannot write to the temporary folder")
 }
 
 fn tool(gxx: &HostCompiler, folder: &Path) -> Tool {

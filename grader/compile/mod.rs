@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod functions;
 pub mod gpu;
 pub mod host;
+mod host_headers;
 mod host_only;
 pub mod kept;
 mod kernels;
