@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::autograder;
 use crate::batch::summary;
 use crate::compile::diagnostics::without_folders;
+use crate::compile::kept::{REPORTS, Shelf};
 use crate::compile::scratch::scratch;
 use crate::confine;
 use crate::delivery::{Delivery, Format};
@@ -138,9 +139,12 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
         Command::Check(check) if check.watch => watched(&check, typed),
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
+            // Who wants a report to read by machine gets one of this very run.
+            let fresh = check.fresh || check.report.is_some();
             let delivery = Delivery { target: check.report.map(Target::of), ..Delivery::default() };
-            let workshop = Workshop::new(check.common.offline);
-            graded(&order(check.path, scope, false, check.common), &workshop, &delivery)
+            let (workshop, shelf) = (Workshop::new(check.common.offline), Shelf::usual(REPORTS));
+            let order = order(check.path, scope, false, check.common);
+            graded(&order, &delivery, |exercise| grade::check(&order, exercise, &workshop, &shelf, fresh))
         }
         Command::Grade(grade) => {
             let workshop = Workshop::new(grade.common.offline);
@@ -149,7 +153,8 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
                 progress::silence();
             }
             let delivery = Delivery { target, format: grade.format.into(), quiet };
-            graded(&Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) }, &workshop, &delivery)
+            let order = Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) };
+            graded(&order, &delivery, |exercise| grade::grade(&order, exercise, &workshop))
         }
         Command::Batch(typed) => plain(|| match typed.array() {
             Some(array) => crate::batch::slurm::run(&typed.options(), &array),
@@ -260,7 +265,7 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
 }
 
 /// Grades, and delivers a report whatever happens.
-fn graded(order: &Order, workshop: &Workshop, delivery: &Delivery) -> ExitCode {
+fn graded(order: &Order, delivery: &Delivery, grade: impl FnOnce(&Exercise) -> anyhow::Result<Graded>) -> ExitCode {
     if let Err(reason) = delivery.check() {
         // There is no place for a report, so this sentence is all.
         let nowhere = Delivery { target: None, ..*delivery };
@@ -276,7 +281,7 @@ fn graded(order: &Order, workshop: &Workshop, delivery: &Delivery) -> ExitCode {
         }
         // Without a place to work in, one sentence is better than a report of what that spoils.
         drop(scratch()?);
-        grade::grade(order, &Exercise::shipped()?, workshop)
+        grade(&Exercise::shipped()?)
     };
     let place = delivery.clone();
     set_last_words(Some(Box::new(move || place.interrupted())));

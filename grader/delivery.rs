@@ -50,7 +50,8 @@ impl Delivery {
     pub fn deliver(&self, graded: &Graded) -> ExitCode {
         let report = &graded.report;
         if !self.quiet || self.target.is_none() {
-            let rendered = text::render(report, graded.source.as_deref());
+            let notice = graded.unchanged_for.map(text::unchanged).unwrap_or_default();
+            let rendered = notice + &text::render(report, graded.source.as_deref());
             let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
             let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
             print(&rendered);

@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::compile::diagnostics::plain;
 use crate::compile::fetch::{Cache, free_bytes};
+use crate::compile::kept::{self, BUILDS, REPORTS, Shelf};
 use crate::compile::nvcc::{LESSON_ARCH, prove};
 use crate::compile::process::{Tool, find_program};
 use crate::compile::scratch::scratch;
@@ -245,7 +246,7 @@ fn cache() -> Finding {
     let existing = folder.ancestors().find(|part| part.exists()).unwrap_or(Path::new("/"));
     let free = free_bytes(existing).map_or("unknown".into(), |bytes| format!("{} MB", bytes / 1_000_000));
     if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok() {
-        Finding::found(Subject::Cache, format!("{shown} ({free} free)"))
+        Finding::found(Subject::Cache, format!("{shown} ({free} free; {})", kept()))
     } else {
         Finding::new(
             Subject::Cache,
@@ -254,6 +255,16 @@ fn cache() -> Finding {
             "nothing can be fetched; set HEAT_GRADER_CACHE",
         )
     }
+}
+
+/// How much earlier runs left there.
+fn kept() -> String {
+    if kept::is_off() {
+        return format!("{} is set: nothing is kept", kept::OFF);
+    }
+    let megabytes = |room| Shelf::usual(room).bytes() as f64 / 1e6;
+    let most = (BUILDS.most + REPORTS.most) / 1_000_000;
+    format!("{:.1} MB of builds and {:.1} MB of reports kept, at most {most}", megabytes(BUILDS), megabytes(REPORTS))
 }
 
 fn machine() -> Finding {

@@ -32,6 +32,11 @@ impl Progress {
         Self::new(total, message, "{msg} [{bar:30}] {pos}/{len} {eta}")
     }
 
+    /// No bar: something goes on, and nobody knows for how long.
+    pub fn waiting(message: &str) -> Self {
+        Self::new(1, message, "{msg} {spinner}")
+    }
+
     /// A bar over `total` submissions; hidden when `quiet`.
     pub fn submissions(total: u64, quiet: bool) -> Self {
         let bar = Self::new(total, "grading", "{msg} [{bar:30}] {pos}/{len}, {eta} left");

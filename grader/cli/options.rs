@@ -22,6 +22,9 @@ pub struct Check {
     /// Check again whenever the submission has changed, until Ctrl-C.
     #[arg(long)]
     pub watch: bool,
+    /// Run everything again, even where nothing has changed since an earlier check.
+    #[arg(long)]
+    pub fresh: bool,
     #[command(flatten)]
     pub common: Common,
 }

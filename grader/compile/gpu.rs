@@ -19,7 +19,7 @@ const REFERENCE_STEPS: [&str; 2] = ["heatStepGlobal", "heatStepTiled"];
 const REFERENCE_COPY: &str = "copyGrid";
 
 /// The builds of one kernel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GpuBuilds {
     /// A cubin.
     pub plain: Vec<u8>,

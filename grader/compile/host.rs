@@ -12,8 +12,11 @@ use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
 use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
+use super::host_headers::write_headers;
 use super::host_only;
+use super::kept::{Key, Shelf};
 use super::nvcc::{Build, Outcome, judge};
+use super::once::{self, key_of_gxx};
 use super::preprocessed::Preprocessed;
 use super::process::{Limits, Tool};
 pub use super::rewrite::HostCode;
@@ -21,68 +24,6 @@ use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
 use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
-
-/// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 7] = [
-    ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
-    ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
-    ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),
-    ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
-    ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
-    ("hg_assert.h", include_str!("cuda_on_host/hg_assert.h")),
-    ("hg_async.h", include_str!("cuda_on_host/hg_async.h")),
-];
-
-/// Headers of the toolkit by the one of ours that stands for them.
-const ALIASES: [(&str, &[&str]); 4] = [
-    (
-        "cuda_runtime.h",
-        &[
-            "cuda_runtime_api.h",
-            "device_launch_parameters.h",
-            "device_functions.h",
-            "device_atomic_functions.h",
-            "sm_20_intrinsics.h",
-            "vector_types.h",
-            "vector_functions.h",
-            "builtin_types.h",
-            "driver_types.h",
-            "host_defines.h",
-            "math_functions.h",
-            "math_constants.h",
-            "cuda_profiler_api.h",
-            "cuda_fp16.h",
-            "cuda_bf16.h",
-            "crt/device_functions.h",
-            "crt/host_defines.h",
-        ],
-    ),
-    ("cuda_pipeline.h", &["cuda_pipeline_primitives.h"]),
-    (
-        "cooperative_groups.h",
-        &["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"],
-    ),
-    ("hg_async.h", &["cuda/barrier", "cuda/pipeline", "cuda/version", "cuda_awbarrier.h"]),
-];
-
-/// Headers of the C++ library that heat.cu may include as `cuda/std/...`, where `cuda::std` is `std`.
-const STANDARD: [&str; 15] = [
-    "algorithm",
-    "array",
-    "atomic",
-    "cassert",
-    "cmath",
-    "complex",
-    "cstddef",
-    "cstdint",
-    "cstring",
-    "functional",
-    "limits",
-    "span",
-    "tuple",
-    "type_traits",
-    "utility",
-];
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
@@ -156,9 +97,7 @@ impl HostBuilds {
     }
 }
 
-/// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
-/// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's. Host code that g++ does
-/// not take is left out bit by bit, which costs a rejection each time.
+/// As [`build_once`], with nothing kept.
 pub fn build(
     gxx: &HostCompiler,
     source: &str,
@@ -166,7 +105,22 @@ pub fn build(
     wanted: Wanted,
     host: HostCode,
 ) -> Result<Build<HostBuilds>> {
-    let first = build_with(gxx, source, call, wanted, host)?;
+    build_once(&Shelf::nowhere(), gxx, source, call, wanted, host)
+}
+
+/// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
+/// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's. Host code that g++ does
+/// not take is left out bit by bit, which costs a rejection each time. What g++ made of the same text before is taken from
+/// the shelf.
+pub fn build_once(
+    shelf: &Shelf,
+    gxx: &HostCompiler,
+    source: &str,
+    call: &str,
+    wanted: Wanted,
+    host: HostCode,
+) -> Result<Build<HostBuilds>> {
+    let first = build_with(shelf, gxx, source, call, wanted, host)?;
     let Outcome::Rejected(mut said) = first.outcome else { return Ok(first) };
     let name = call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
     let mut text = source.to_owned();
@@ -174,7 +128,7 @@ pub fn build(
         text = less;
     }
     for _ in 0..LEFT_OUT {
-        let build = build_with(gxx, &text, call, wanted, HostCode::Dropped)?;
+        let build = build_with(shelf, gxx, &text, call, wanted, HostCode::Dropped)?;
         let Outcome::Rejected(now) = &build.outcome else { return Ok(build) };
         match host_only::without(&text, &lines_of(now), name) {
             Some(less) => {
@@ -200,6 +154,7 @@ fn includes_only_nvcc_has(said: &Diagnostics) -> Option<Vec<u32>> {
 }
 
 fn build_with(
+    shelf: &Shelf,
     gxx: &HostCompiler,
     source: &str,
     call: &str,
@@ -208,18 +163,19 @@ fn build_with(
 ) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
-    write_inputs(at, source)?;
+    let unwritable = "cannot write to the temporary folder";
+    fs::write(at.join(SOURCE_NAME), source).context(unwritable)?;
+    fs::write(at.join("no_constructors.ld"), NO_CONSTRUCTORS).context(unwritable)?;
+    write_headers(&at.join("include")).context(unwritable)?;
     let preprocessed = preprocess(gxx, at, source)?;
     let Outcome::Compiled(text) = preprocessed.outcome else {
         return Ok(without_product(preprocessed));
     };
     let cpp = to_cpp(&text, host);
-    let entry = entry_point("hg_kernel", call);
-    fs::write(at.join("checked.ii"), [&cpp, HOOKS, HOOKS_CHECKED, &entry].concat())
-        .context("cannot write to the temporary folder")?;
+    let bench = Bench { shelf, gxx, folder: at, source };
     let (fast, checked) = std::thread::scope(|scope| {
-        let fast = scope.spawn(|| build_fast(gxx, at, source, &cpp, call));
-        let checked = (wanted == Wanted::FastAndChecked).then(|| build_checked(gxx, at, source));
+        let fast = scope.spawn(|| bench.build_fast(&cpp, call));
+        let checked = (wanted == Wanted::FastAndChecked).then(|| bench.build_checked(&cpp, call));
         (fast.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), checked)
     });
     let (fast, checked) = (fast?, checked.transpose()?);
@@ -245,40 +201,6 @@ fn without_product<T, U>(build: Build<T>) -> Build<U> {
         Outcome::Compiled(_) => Outcome::Rejected(Diagnostics::default()),
     };
     Build { outcome, warnings: build.warnings, wall: build.wall }
-}
-
-fn write_inputs(folder: &Path, source: &str) -> Result<()> {
-    let write = |name: &str, text: &str| -> std::io::Result<()> {
-        let path = folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, text)
-    };
-    let all = || -> std::io::Result<()> {
-        write(SOURCE_NAME, source)?;
-        write("no_constructors.ld", NO_CONSTRUCTORS)?;
-        for (name, text) in HEADERS {
-            write(&format!("include/{name}"), text)?;
-        }
-        // Only this one says which version of the driver's interface it is.
-        write("include/cuda.h", "#pragma once\n#define CUDA_VERSION 13000\n#include <cuda_runtime.h>\n")?;
-        for (target, names) in ALIASES {
-            for name in names {
-                write(&format!("include/{name}"), &format!("#pragma once\n#include <{target}>\n"))?;
-            }
-        }
-        for name in ["cassert", "assert.h"] {
-            // No #pragma once: each inclusion answers to NDEBUG anew, as the standard has it.
-            write(&format!("include/{name}"), "#include <hg_assert.h>\n")?;
-        }
-        for name in STANDARD {
-            let text = format!("#pragma once\n#include <hg_async.h>\n#include <{name}>\n");
-            write(&format!("include/cuda/std/{name}"), &text)?;
-        }
-        Ok(())
-    };
-    all().context("cannot write to the temporary folder")
 }
 
 fn tool(gxx: &HostCompiler, folder: &Path) -> Tool {
@@ -316,40 +238,71 @@ fn entry_point(name: &str, call: &str) -> String {
     )
 }
 
-/// With the kernel as loops over its threads besides, where it can be cut at its barriers and g++ takes that.
-fn build_fast(gxx: &HostCompiler, folder: &Path, source: &str, cpp: &str, call: &str) -> Result<Build<PathBuf>> {
-    let build = |text: &str| {
-        fs::write(folder.join("fast.ii"), text).context("cannot write to the temporary folder")?;
-        let finished = tool(gxx, folder).args(COMMON).args(FAST).args(LINK).args(["fast.ii", "-o", "fast.so"]).run()?;
-        judge(&finished, source, folder, || Ok(folder.join("fast.so")))
-    };
-    let entry = entry_point("hg_kernel", call);
-    if let Some(loops) = thread_loops(cpp, call) {
-        let built = build(&[&loops.text, HOOKS, &entry, &entry_point("hg_block", &loops.call)].concat())?;
-        if matches!(built.outcome, Outcome::Compiled(_)) {
-            return Ok(built);
-        }
+/// Where a text is built.
+struct Bench<'a> {
+    shelf: &'a Shelf,
+    gxx: &'a HostCompiler,
+    folder: &'a Path,
+    /// heat.cu, as submitted.
+    source: &'a str,
+}
+
+impl Bench<'_> {
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        fs::write(self.folder.join(name), text).context("cannot write to the temporary folder")
     }
-    build(&[cpp, HOOKS, &entry].concat())
+
+    fn key(&self, what: &str, flags: &[&str]) -> Key {
+        flags.iter().fold(key_of_gxx(what, self.gxx).with(NO_CONSTRUCTORS), |key, flag| key.with(flag))
+    }
+
+    /// With the kernel as loops over its threads besides, where it can be cut at its barriers and g++ takes that.
+    fn build_fast(&self, cpp: &str, call: &str) -> Result<Build<PathBuf>> {
+        let object = self.folder.join("fast.so");
+        let flags = [&COMMON[..], &FAST, &LINK].concat();
+        let build = |text: &str| {
+            once::object(self.shelf, &self.key("fast", &flags).with(text), object.clone(), || {
+                self.write("fast.ii", text)?;
+                let finished =
+                    tool(self.gxx, self.folder).args(flags.clone()).args(["fast.ii", "-o", "fast.so"]).run()?;
+                judge(&finished, self.source, self.folder, || Ok(object.clone()))
+            })
+        };
+        let entry = entry_point("hg_kernel", call);
+        if let Some(loops) = thread_loops(cpp, call) {
+            let built = build(&[&loops.text, HOOKS, &entry, &entry_point("hg_block", &loops.call)].concat())?;
+            if matches!(built.outcome, Outcome::Compiled(_)) {
+                return Ok(built);
+            }
+        }
+        build(&[cpp, HOOKS, &entry].concat())
+    }
+
+    fn build_checked(&self, cpp: &str, call: &str) -> Result<Build<PathBuf>> {
+        let object = self.folder.join("checked.so");
+        let flags = [&COMMON[..], &CHECKED].concat();
+        let text = [cpp, HOOKS, HOOKS_CHECKED, &entry_point("hg_kernel", call)].concat();
+        let key = self.key("checked", &[&flags[..], &LINK].concat()).with(&text);
+        once::object(self.shelf, &key, object.clone(), || {
+            self.write("checked.ii", &text)?;
+            let compiled = tool(self.gxx, self.folder).args(flags).args(["checked.ii", "-o", "checked.s"]).run()?;
+            let compiled = judge(&compiled, self.source, self.folder, || {
+                fs::read_to_string(self.folder.join("checked.s")).context("g++ left no assembly")
+            })?;
+            let Outcome::Compiled(assembly) = compiled.outcome else {
+                return Ok(without_product(compiled));
+            };
+            self.write("checked.s", &with_red_zones(&assembly))?;
+            let finished = tool(self.gxx, self.folder).args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
+            judge(&finished, self.source, self.folder, || Ok(object))
+        })
+    }
 }
 
 /// An object whose symbols are all there, so that a missing one shows now and not when it is loaded; and of which nothing
 /// runs when it is loaded: constructors are out of the loader's sight, and the name of an initial function is nobody's.
 const LINK: [&str; 5] =
     ["-shared", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,-T,no_constructors.ld", "-Wl,-init=hg no initial function"];
-
-fn build_checked(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<PathBuf>> {
-    let finished = tool(gxx, folder).args(COMMON).args(CHECKED).args(["checked.ii", "-o", "checked.s"]).run()?;
-    let compiled = judge(&finished, source, folder, || {
-        fs::read_to_string(folder.join("checked.s")).context("g++ left no assembly")
-    })?;
-    let Outcome::Compiled(assembly) = compiled.outcome else {
-        return Ok(without_product(compiled));
-    };
-    fs::write(folder.join("checked.s"), with_red_zones(&assembly)).context("cannot write to the temporary folder")?;
-    let finished = tool(gxx, folder).args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
-    judge(&finished, source, folder, || Ok(folder.join("checked.so")))
-}
 
 /// Leaves a gap behind each object of the thread-local sections.
 fn with_red_zones(assembly: &str) -> String {

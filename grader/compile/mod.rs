@@ -2,7 +2,7 @@
 //!
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
 //! CUDA, [`gpu`] and [`ptx`] turn it into cubins, one of which counts its reads, [`host`] builds it for engine cpu ([`unreached`],
-//! [`rewrite`], [`thread_loops`]), [`kept`] remembers what became of the reference, [`diagnostics`] reads what compilers say, [`process`] runs them.
+//! [`rewrite`], [`thread_loops`]), [`once`] does none of it twice ([`kept`] remembers), [`diagnostics`] reads what compilers say, [`process`] runs them.
 
 mod declarations;
 pub mod diagnostics;
@@ -10,11 +10,13 @@ pub mod fetch;
 pub mod functions;
 pub mod gpu;
 pub mod host;
+mod host_headers;
 mod host_only;
 pub mod kept;
 mod kernels;
 mod naming;
 pub mod nvcc;
+pub mod once;
 mod output;
 pub mod preprocessed;
 pub mod process;

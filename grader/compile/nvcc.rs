@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern, plain};
 use super::kernels::kernel_uses;
@@ -59,7 +60,7 @@ impl<T> Outcome<T> {
 }
 
 /// A text that is CUDA.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cuda {
     pub ptx: String,
     /// The mangled name of the kernel that was asked for; `None` when there was none, or nvcc named none.
@@ -72,7 +73,7 @@ pub struct Cuda {
 }
 
 /// PTX assembled by ptxas.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assembled {
     pub cubin: Vec<u8>,
     pub kernels: Vec<KernelUse>,

@@ -5,22 +5,28 @@
 //! other macros, and nothing of it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use super::functions::{Function, identifiers, led_to, matching};
+use super::once::included;
 use crate::submission::lexer::{Token, TokenKind, lex};
 
 /// A line as its markers name it: the file's name and the number.
 type Line = (String, u32);
 
 /// What a preprocessor left of heat.cu, by line, without what the headers of the two compilers spell differently.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preprocessed {
     lines: BTreeMap<Line, Vec<String>>,
     functions: Vec<Definition>,
+    /// The files that it took in, by their full paths.
+    included: BTreeSet<PathBuf>,
 }
 
 /// Where a function stands, and the names that its body uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Definition {
     name: String,
     first: Line,
@@ -58,7 +64,12 @@ impl Preprocessed {
                 });
             }
         }
-        Self { lines, functions }
+        Self { lines, functions, included: included(text) }
+    }
+
+    /// The headers of the machine that the text took in.
+    pub fn included(&self) -> &BTreeSet<PathBuf> {
+        &self.included
     }
 
     /// The first line of `kernel`, or of a function that it reaches, that is other code for `other`.

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::compile::gpu::GpuBuilds;
 use crate::compile::nvcc::KernelUse;
@@ -35,6 +35,7 @@ mod starts;
 mod stations;
 pub mod trials;
 mod turns;
+mod unchanged;
 mod workshop;
 
 pub use later::Waiting;
@@ -42,6 +43,7 @@ pub use same::same_for;
 pub use seed::MAX_SEED;
 pub use stations::{Machine, Read, no_cuda};
 use trials::{Engine, Unwatchable};
+pub use unchanged::check;
 pub use workshop::{REFERENCE, Workshop};
 
 /// What to grade, and how.
@@ -83,12 +85,14 @@ pub struct Graded {
     pub report: Report,
     /// heat.cu's text, when it could be read.
     pub source: Option<String>,
+    /// How long ago the report was made, where it is an earlier check's of the same submission.
+    pub unchanged_for: Option<Duration>,
 }
 
 impl Graded {
     /// A report on nothing that was read.
     pub fn without_source(report: Report) -> Self {
-        Self { report, source: None }
+        Self { report, source: None, unchanged_for: None }
     }
 }
 
@@ -226,6 +230,8 @@ fn run_stations(
         // nvcc on this thread, the host compiler on another.
         let host = launchable.map(|found| scope.spawn(|| stations.host(source, found)));
         let began = Instant::now();
+        // A sign of life within the first second; the trials have their own.
+        let compiling = (!draft.quiet).then(|| Cleared(Progress::waiting("compiling")));
         let cuda = stations.compile(source, launchable.map(|found| &found.kernel));
         draft.report.durations.compile = began.elapsed().as_secs_f64();
         draft.report.environment.host_compiler = stations.host_compiler();
@@ -257,6 +263,7 @@ fn run_stations(
         let host = Box::new(|| host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         draft.report.gpu_build = cuda.gpu.as_ref().map(gpu_build);
         let prepared = stations.engine(source, found, host, cuda.gpu)?;
+        drop(compiling);
         // Without a GPU that was also the time of the host compiler.
         draft.report.durations.compile = began.elapsed().as_secs_f64();
         // Only now is it known whether the driver takes what was built.
@@ -307,6 +314,15 @@ fn judgement(engine: &dyn Engine, exercise: &Exercise, draft: &mut Draft) -> any
     progress.iter().for_each(Progress::finish);
     outcome?;
     Ok(judge.finish())
+}
+
+/// A progress that is off the screen once this is dropped.
+struct Cleared(Progress);
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
 }
 
 /// Check `source` of a text that could be read; it says which file was taken, where that had to be found.
@@ -427,6 +443,7 @@ impl Draft {
         self.checks.extend(skipped);
         self.checks.sort_by_key(|check| check.id);
         self.report.durations.total = started.elapsed().as_secs_f64();
-        Graded { report: self.report.with_checks(self.checks), source: source.map(|source| source.text) }
+        let source = source.map(|source| source.text);
+        Graded { report: self.report.with_checks(self.checks), source, unchanged_for: None }
     }
 }

@@ -10,9 +10,10 @@ use super::start::Start;
 use super::workshop::Workshop;
 use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
 use crate::compile::diagnostics::{self, Severity, Speaker};
-use crate::compile::gpu::{self, GpuBuilds};
+use crate::compile::gpu::GpuBuilds;
 use crate::compile::host::{self, HostBuilds, HostCode, Wanted};
 use crate::compile::nvcc::{self, Outcome};
+use crate::compile::once;
 use crate::compile::preprocessed::Preprocessed;
 use crate::compile::process::Limit;
 use crate::compile::toolkit::{HostCompiler, Lookup, Toolkit, find_sanitizer};
@@ -163,7 +164,7 @@ impl Stations for Machine<'_> {
         let build = std::thread::scope(|scope| {
             // Kept by the workshop; what goes wrong with it is told when it is asked for.
             call.map(|_| scope.spawn(|| self.workshop.gpu_reference(toolkit, gxx, arch)));
-            gpu::check_and_build(toolkit, gxx, &source.text, call, arch)
+            once::check_and_build(self.workshop.shelf(), toolkit, gxx, &source.text, call, arch)
         })?;
         if let Outcome::Rejected(said) = &build.outcome
             && let Some((line, header)) = nvcc::missing_library(said)
@@ -244,7 +245,7 @@ impl Stations for Machine<'_> {
         };
         let (reference, built) = std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.workshop.reference(gxx));
-            let built = host::build(gxx, &source.text, call, Wanted::FastAndChecked, host);
+            let built = host::build_once(self.workshop.shelf(), gxx, &source.text, call, Wanted::FastAndChecked, host);
             (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
         });
         reference?;

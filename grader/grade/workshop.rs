@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use super::turns::{Turn, Turns};
 use crate::compile::gpu::{self, ReferenceBuilds};
 use crate::compile::host::{self, HostBuilds, HostCode, Wanted};
-use crate::compile::kept::{Key, kept};
+use crate::compile::kept::{BUILDS, Key, Shelf};
 use crate::compile::nvcc::Outcome;
 use crate::compile::toolkit::{self, HostCompiler, Lookup, Toolkit};
 use crate::execute::cuda::GpuInfo;
@@ -20,6 +20,8 @@ pub const REFERENCE_KERNEL: &str = "heatStepGlobal";
 /// The compilers and the reference of a run, safe to share among threads.
 pub struct Workshop {
     offline: bool,
+    /// What compilers made earlier.
+    shelf: Shelf,
     host_compiler: Lookup<HostCompiler>,
     toolkit: OnceLock<Lookup<Toolkit>>,
     reference: OnceLock<Result<HostBuilds, String>>,
@@ -34,12 +36,23 @@ impl Workshop {
         let host_compiler = toolkit::find_host_compiler();
         Self {
             offline,
+            shelf: Shelf::usual(BUILDS),
             host_compiler,
             toolkit: OnceLock::new(),
             reference: OnceLock::new(),
             gpu_reference: Mutex::default(),
             shared_gpu: None,
         }
+    }
+
+    /// The same with everything compiled anew, for what is to prove the compilers.
+    pub fn compiling_anew(self) -> Self {
+        Self { shelf: Shelf::nowhere(), ..self }
+    }
+
+    /// What compilers made earlier.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// The same for grades that go side by side and take turns on the GPU.
@@ -74,23 +87,37 @@ impl Workshop {
         if let Some(known) = built.iter().find(|known| known.arch == arch) {
             return Ok(known.clone());
         }
-        let key = Key::new().with(&format!("sm_{arch} {} {}", toolkit.version, gxx.version)).with_tool(&toolkit.nvcc);
-        let make = || Ok(postcard::to_stdvec(&gpu::build_reference(toolkit, gxx, arch)?)?);
-        let builds = Arc::new(postcard::from_bytes::<ReferenceBuilds>(&kept(&key, make)?)?);
+        let named = format!("sm_{arch} {} {}", toolkit.version, gxx.version);
+        let key = Key::new("reference").with(named).with_file(&toolkit.nvcc).with_file(&toolkit.ptxas);
+        let kept = self.shelf.get::<ReferenceBuilds>(&key);
+        let builds = Arc::new(match kept {
+            Some(builds) => builds,
+            None => {
+                let builds = gpu::build_reference(toolkit, gxx, arch)?;
+                self.shelf.put(&key, &builds);
+                builds
+            }
+        });
         built.push(builds.clone());
         Ok(builds)
     }
 
     /// The reference, built for the host on the first call. That it cannot be built is the machine's fault.
     pub fn reference(&self, gxx: &HostCompiler) -> Result<&HostBuilds> {
-        let built = self.reference.get_or_init(|| build_reference(gxx).map_err(|error| format!("{error:#}")));
+        let built =
+            self.reference.get_or_init(|| build_reference(&self.shelf, gxx).map_err(|error| format!("{error:#}")));
         built.as_ref().map_err(|reason| anyhow!("{reason}"))
     }
 }
 
-fn build_reference(gxx: &HostCompiler) -> Result<HostBuilds> {
-    let key = Key::new().with(&format!("host {}", gxx.version)).with_tool(&gxx.gxx);
-    HostBuilds::of_object(&kept(&key, || fast_reference(gxx))?)
+fn build_reference(shelf: &Shelf, gxx: &HostCompiler) -> Result<HostBuilds> {
+    let key = Key::new("host reference").with(&gxx.version).with_file(&gxx.gxx);
+    if let Some(object) = shelf.get::<Vec<u8>>(&key) {
+        return HostBuilds::of_object(&object);
+    }
+    let object = fast_reference(gxx)?;
+    shelf.put(&key, &object);
+    HostBuilds::of_object(&object)
 }
 
 /// The bytes of the reference's fast build.

@@ -4,6 +4,8 @@
 //! line of learner's text (source, compiler messages that quote it, what the kernel printed) is escaped and stands
 //! behind a bar, so that none of it can pass for the grader's words, nor for a command to GitHub where that keeps the log.
 
+use std::time::Duration;
+
 use anstyle::{AnsiColor, Style};
 
 use super::{Diagnostic, Report};
@@ -49,6 +51,18 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     text.push_str(&printed(&report.output));
     text.push_str(&closing(report));
     github::harmless(&text)
+}
+
+/// What goes before a report that an earlier check made of the same submission, `age` ago.
+pub fn unchanged(age: Duration) -> String {
+    let counted = |number: u64, unit: &str| format!("{number} {unit}{} ago", if number == 1 { "" } else { "s" });
+    let age = match age.as_secs() {
+        0..60 => "a moment ago".to_owned(),
+        seconds @ 60..3600 => counted(seconds / 60, "minute"),
+        seconds => counted(seconds / 3600, "hour"),
+    };
+    let said = format!("nothing has changed since the check {age}, whose result this is; --fresh checks again");
+    format!("{}\n", wrapped(&said, 0))
 }
 
 /// What to mend in main(), where the text makes it certain.
@@ -298,6 +312,20 @@ fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_earlier_result_says_its_age_and_how_to_get_another() {
+        let said = |seconds| unchanged(Duration::from_secs(seconds)).replace('\n', " ");
+        assert_eq!(
+            said(59),
+            "nothing has changed since the check a moment ago, whose result this is; --fresh checks again  "
+        );
+        for (seconds, age) in
+            [(60, "1 minute ago"), (7199, "1 hour ago"), (7200, "2 hours ago"), (179, "2 minutes ago")]
+        {
+            assert!(said(seconds).contains(age), "{}", said(seconds));
+        }
+    }
 
     #[test]
     fn long_text_is_wrapped_and_endless_words_are_broken() {

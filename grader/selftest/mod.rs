@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut exercise = Exercise::shipped()?;
     shrink(&mut exercise);
     let schema = jsonschema::validator_for(&serde_json::from_str(&json::schema()?)?)?;
-    let workshop = Workshop::new(options.offline);
+    let workshop = Workshop::new(options.offline).compiling_anew();
     let bench = Bench { root: &root, exercise, workshop, engine: options.engine, schema };
     let compared = compare_all(&fixtures, &bench, options);
     let disagree = compared.iter().filter(|compared| !compared.differences.is_empty()).count();

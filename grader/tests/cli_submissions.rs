@@ -20,7 +20,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
 /// `check` with a fixed seed; no compiler is fetched for tests.
 fn check(path: &Path) -> Command {
     let mut command = Command::cargo_bin("heat-grader").expect("the binary");
-    command.arg("check").arg(path).args(["--seed", "1", "--offline"]);
+    command.arg("check").arg(path).args(["--seed", "1", "--offline", "--fresh"]);
     command
 }
 

@@ -20,7 +20,7 @@ impl Watching {
     fn start(submission: &Path) -> Self {
         let temporary = tempfile::tempdir().expect("a folder");
         let mut child = Command::new(env!("CARGO_BIN_EXE_heat-grader"))
-            .args(["check", "--watch", "--offline", "--engine", "cpu"])
+            .args(["check", "--watch", "--fresh", "--offline", "--engine", "cpu"])
             .arg(submission)
             .env("TMPDIR", temporary.path())
             .env("NO_COLOR", "1")

@@ -3,6 +3,7 @@
 mod fake;
 
 mod cli_faces;
+mod cli_kept;
 mod cli_leaks;
 mod cli_submissions;
 mod cli_watch;

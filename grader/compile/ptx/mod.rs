@@ -8,6 +8,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 pub mod count;
 pub mod module;
 pub mod opcodes;
@@ -33,7 +35,7 @@ pub const SLOTS: usize = 32 * 256;
 ///
 /// All else is CUDA that the grader cannot count: textures, surfaces, tensor copies and tensor-core loads, multicast
 /// memory, calls through pointers and of functions that are not in the file, instructions unknown to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCountable {
     /// In plain words: `a texture read (tex.1d)`.
     pub construct: String,
