@@ -45,7 +45,7 @@ fn main() {
             for (n, launches, watch) in RUNS {
                 let initial = Arc::new(Grid::initial(n, 7));
                 let trial =
-                    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writer_of: None, shortcuts: true };
+                    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writers_of: None, shortcuts: true };
                 runner.run(&trial).expect("a warm-up");
                 let seen = runner.run(&trial).expect("a run");
                 let cell_steps = ((n - 2) * (n - 2)) as f64 * f64::from(launches) * f64::from(steps);

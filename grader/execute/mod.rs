@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::Grid;
+use crate::grid::{Grid, Window};
 
 pub use times::{KernelTimes, RawTimes, TimedBy};
 
@@ -43,8 +43,8 @@ pub struct Trial {
     pub watch: Watch,
     /// After which launches (from 1, ascending) the grid is wanted. Final grids must be asked for too.
     pub keep: Vec<u32>,
-    /// A cell (row, column) whose last writer in the last launch is wanted; needs [`Watch::Full`].
-    pub writer_of: Option<(usize, usize)>,
+    /// Cells whose last writers in the last launch are wanted; needs [`Watch::Full`].
+    pub writers_of: Option<Window>,
     /// Whether an engine may take a shorter way than the kernel as it is written (see [`cpu`]) once a launch that way gave
     /// the same bits. A failure is judged by runs without.
     pub shortcuts: bool,
@@ -64,8 +64,8 @@ pub struct Observation {
     pub input_changed: Option<InputChange>,
     /// Whether launches were made by a shortcut.
     pub shortcut: bool,
-    /// The thread that last wrote the cell asked for.
-    pub writer: Option<Actor>,
+    /// The threads that last wrote the cells asked for, row-major; `None` where nobody did. Empty when the run ended early.
+    pub writers: Vec<Option<Actor>>,
     /// What ended the run before its last launch.
     pub fault: Option<RunFault>,
     /// What the kernel printed (capped; raw bytes made lossy UTF-8, unescaped: never show it as is).

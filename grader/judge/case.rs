@@ -16,6 +16,7 @@ use anyhow::{Context, bail, ensure};
 use super::bracket::{Bracket, Start, WrongLaunch};
 use super::cells::{Difference, WrongCell, compare};
 use super::error_map::ErrorMap;
+use super::neighbourhood::Neighbourhood;
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
 use crate::execute::{Observation, Processor, Trial, Watch};
@@ -108,7 +109,7 @@ impl<'a> Case<'a> {
                     launches: 1,
                     keep: vec![1],
                     watch: Watch::Full,
-                    writer_of: Some((first.cell.row, first.cell.column)),
+                    writers_of: Some(first.around.window.clone()),
                     ..self.trial.clone()
                 },
             }),
@@ -310,6 +311,7 @@ impl<'a> Case<'a> {
             cell: wrong.cell,
             writer: Writer::Unknown,
             map: wrong.map.clone(),
+            around: wrong.around.clone(),
             before: bracket.is_placed().then(|| bracket.right.1.clone()),
             after: wrong.grid.clone(),
         });
@@ -317,11 +319,14 @@ impl<'a> Case<'a> {
 
     fn fold_attribution(&mut self, seen: &Observation) -> Step {
         if let Some(first) = &mut self.outcome.first {
-            first.writer = match (seen.writer, &seen.fault) {
-                (Some(actor), _) => Writer::By(actor),
-                (None, None) => Writer::Nobody,
-                (None, Some(_)) => Writer::Unknown,
+            let here = (first.cell.row, first.cell.column);
+            let cells = first.around.window.cells();
+            first.writer = match cells.zip(&seen.writers).find(|(cell, _)| *cell == here) {
+                Some((_, Some(actor))) => Writer::By(*actor),
+                Some((_, None)) => Writer::Nobody,
+                None => Writer::Unknown,
             };
+            first.around.note_writers(&seen.writers);
         }
         Step::Done
     }
@@ -335,7 +340,7 @@ impl<'a> Case<'a> {
             launches: keep.last().copied().unwrap_or(1),
             watch: Watch::Fast,
             keep,
-            writer_of: None,
+            writers_of: None,
             shortcuts: self.trial.shortcuts,
         };
         Request { program: Program::Reference, on: self.outcome.planned.on, trial, fresh: false }
@@ -361,8 +366,10 @@ impl<'a> Case<'a> {
 
     /// A launch with wrong cells, `since` launches after the grids agreed.
     fn wrong(&self, launch: u32, cell: WrongCell, expected: &Grid, got: &Arc<Grid>, since: u32) -> WrongLaunch {
-        let map = ErrorMap::between(expected, got, self.tolerance(since));
-        WrongLaunch { launch, cell, grid: got.clone(), map }
+        let tolerance = self.tolerance(since);
+        let map = ErrorMap::between(expected, got, tolerance);
+        let around = Neighbourhood::of(&cell, expected, got, tolerance);
+        WrongLaunch { launch, cell, grid: got.clone(), map, around }
     }
 
     fn kept_grid(&self, launch: u32) -> Option<&Arc<Grid>> {

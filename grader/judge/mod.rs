@@ -12,6 +12,7 @@ mod clock;
 pub mod diagnosis;
 pub mod error_map;
 pub mod hazards;
+pub mod neighbourhood;
 pub mod outcome;
 pub mod plan;
 mod portable;

@@ -2,6 +2,7 @@
 
 use super::cells::{Difference, Mismatches, WrongCell};
 use super::error_map::ErrorMap;
+use super::neighbourhood::Neighbourhood;
 use super::plan::Planned;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub struct FirstMismatch {
     pub writer: Writer,
     /// All wrong cells after that launch.
     pub map: ErrorMap,
+    /// The cells around the first.
+    pub around: Neighbourhood,
     /// The grid before that launch, where it is known to be right.
     pub before: Option<Arc<Grid>>,
     /// The grid after it.

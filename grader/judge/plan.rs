@@ -88,7 +88,7 @@ impl Planned {
             launches: self.launches,
             watch: self.watch,
             keep: self.keep.clone(),
-            writer_of: None,
+            writers_of: None,
             shortcuts: true,
         }
     }

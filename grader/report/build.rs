@@ -2,7 +2,8 @@
 
 use super::escape;
 use super::{
-    Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Remark, Report, SCHEMA, Sanitizer,
+    Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Neighbourhood, Other, Reads, Real, Remark, Report,
+    SCHEMA, Sanitizer,
 };
 use crate::execute::Place;
 use crate::execute::sanitized::Sanitized;
@@ -11,6 +12,7 @@ use crate::exit_code::ExitCode;
 use crate::judge::answer::Given;
 use crate::judge::diagnosis::{self, Code};
 use crate::judge::hazards::SeenHazard;
+use crate::judge::neighbourhood;
 use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::judge::sanitizer;
@@ -114,6 +116,25 @@ pub fn first_mismatch(first: &outcome::FirstMismatch, exercise: &Exercise) -> Fi
         difference: Real(first.cell.difference()),
         block: actor.map(|actor| actor.block),
         thread: actor.map(|actor| actor.thread),
+        around: Some(around(&first.around)),
+    }
+}
+
+fn around(around: &neighbourhood::Neighbourhood) -> Neighbourhood {
+    let side = around.window.columns.len().max(1);
+    let rows = |values: &[f32]| {
+        values.chunks(side).map(|row| row.iter().map(|&value| Real::of_f32(value)).collect()).collect::<Vec<_>>()
+    };
+    let marks = |row: &[bool]| row.iter().map(|&wrong| if wrong { '#' } else { '.' }).collect();
+    let lines = |at: Vec<usize>| at.into_iter().map(|at| at as u32).collect();
+    Neighbourhood {
+        row: around.window.rows.start as u32,
+        column: around.window.columns.start as u32,
+        expected: rows(&around.expected),
+        got: rows(&around.got),
+        wrong: around.wrong.chunks(side).map(marks).collect(),
+        block_rows: lines(around.block_rows()),
+        block_columns: lines(around.block_columns()),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod json;
 pub mod junit;
 pub mod picture;
 mod real;
+mod sketch;
 pub mod text;
 
 pub use real::Real;
@@ -181,6 +182,29 @@ pub struct FirstMismatch {
     pub block: Option<[u32; 3]>,
     /// That thread (x, y, z) in its block.
     pub thread: Option<[u32; 3]>,
+    /// The cells around it; null in reports of graders that did not look.
+    #[serde(default)]
+    pub around: Option<Neighbourhood>,
+}
+
+/// A few rows and columns around the first cell that disagrees, after that launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbourhood {
+    /// Row of its first cells.
+    pub row: u32,
+    /// Column of its first cells.
+    pub column: u32,
+    /// A list a row.
+    pub expected: Vec<Vec<Real>>,
+    /// Likewise.
+    pub got: Vec<Vec<Real>>,
+    /// A string a row and a character a cell: `#` where it is wrong, else `.`.
+    pub wrong: Vec<String>,
+    /// Rows at which the cells of other blocks begin, by who wrote them.
+    pub block_rows: Vec<u32>,
+    /// Columns likewise.
+    pub block_columns: Vec<u32>,
 }
 
 /// Words read from global memory by one launch.

@@ -7,7 +7,7 @@
 use anstyle::{AnsiColor, Style};
 
 use super::{Diagnostic, Report};
-use super::{escape, github};
+use super::{escape, github, sketch};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
 use crate::judge::plan::Scope;
@@ -34,9 +34,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     if let Some(error) = &report.error {
         text.push_str(&wrapped(&format!("could not grade: {error}"), 0));
     }
-    for check in &report.checks {
-        text.push_str(&check_line(check, report.verdict == Verdict::Fail));
-    }
+    text.push_str(&check_lines(report));
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
         text.push_str(&first_cause(report, check));
@@ -117,6 +115,27 @@ fn face(status: Status) -> (&'static str, Style) {
     }
 }
 
+/// A line a check; what was not reached, one after the other for the same reason, shares one.
+fn check_lines(report: &Report) -> String {
+    let mut text = String::new();
+    let alike = |one: &Check, next: &Check| {
+        one.status == Status::Skip && next.status == Status::Skip && one.summary == next.summary
+    };
+    for checks in report.checks.chunk_by(alike) {
+        match checks {
+            [check] => text.push_str(&check_line(check, report.verdict == Verdict::Fail)),
+            _ => {
+                let (face, style) = face(Status::Skip);
+                let names: Vec<&str> = checks.iter().map(|check| check.id.name()).collect();
+                let summary = checks.first().map_or("", |check| &check.summary);
+                let lines = wrapped(&format!("{face} {} - {summary}", names.join(", ")), 0);
+                text.push_str(&lines.replacen(face, &format!("{style}{face}{style:#}"), 1));
+            }
+        }
+    }
+    text
+}
+
 fn check_line(check: &Check, failed: bool) -> String {
     let (face, style) = face(check.status);
     let summary = wrapped(&check.summary, INDENT);
@@ -140,7 +159,18 @@ fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
     if let (Some(place), Some(source)) = (check.place, source) {
         text.push_str(&excerpt(source, place));
     }
+    if report.failing_check == Some(check.id) {
+        text.push_str(&wrong_cells(check.id, report));
+    }
     text
+}
+
+/// The first wrong cell, drawn where a check of the grids failed.
+fn wrong_cells(id: CheckId, report: &Report) -> String {
+    let of_grids = matches!(id, CheckId::Values | CheckId::Ring | CheckId::Portable);
+    let Some(sketch) = of_grids.then(|| sketch::of(report)).flatten() else { return String::new() };
+    let drawn: String = sketch.lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("\n{}{drawn}", wrapped(&sketch.caption, 2))
 }
 
 /// The likeliest cause with what shows it; nothing when none is certain.

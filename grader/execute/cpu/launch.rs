@@ -181,9 +181,10 @@ fn launches(
         if run.keep.contains(&launch) {
             on_grid(launch, arena.cells(output))?;
         }
-        if let (Some((row, column)), true) = (run.writer_of, launch == run.launches) {
-            let address = arena.address(output) + (row * run.n + column) * 4;
-            seen.writer = lane.checker.writer(output as usize, address);
+        if let (Some(window), true) = (&run.writers_of, launch == run.launches) {
+            let address = |(row, column): (usize, usize)| arena.address(output) + (row * run.n + column) * 4;
+            let writer = |cell| lane.checker.writer(output as usize, address(cell));
+            seen.writers = window.cells().map(writer).collect();
         }
         input = output;
     }

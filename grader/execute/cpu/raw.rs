@@ -44,7 +44,7 @@ pub struct RawObservation {
     pub hazards: Vec<RawHazard>,
     /// launch, cell index, bits before, bits after
     pub input_changed: Option<(u32, usize, u32, u32)>,
-    pub writer: Option<Actor>,
+    pub writers: Vec<Option<Actor>>,
     /// Whether launches ran as loops over the threads of their blocks.
     pub loops: bool,
     /// Whether loops turned out not to be the kernel: the run says nothing.

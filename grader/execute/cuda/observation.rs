@@ -25,7 +25,7 @@ pub fn observation(
         hazards: raw.bands.iter().map(hazard).collect(),
         input_changed,
         shortcut: false,
-        writer: None,
+        writers: Vec::new(),
         fault,
         output,
         cpu_seconds: 0.0,

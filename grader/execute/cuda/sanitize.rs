@@ -83,7 +83,7 @@ fn trials(executable: &Path, under: Under, program: Program, sizes: &Sizes) -> R
             launches: sizes.launches,
             watch: Watch::Fast,
             keep: Vec::new(),
-            writer_of: None,
+            writers_of: None,
             shortcuts: false,
         };
         match runner.run(&trial).map(|seen| seen.fault.is_some()) {

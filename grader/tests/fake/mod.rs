@@ -134,8 +134,11 @@ impl Runner for FakeRunner {
                 seen.words_read.push(2 * Exercise::interior_cells(grid.n() as u32));
             }
         }
-        if trial.writer_of.is_some() {
-            seen.writer = Some(Actor { block: [1, 2, 0], thread: [3, 4, 0] });
+        if let Some(window) = &trial.writers_of {
+            // Every four columns have a block of their own.
+            let block = |column: usize| [column as u32 / 4, 2, 0];
+            seen.writers =
+                window.cells().map(|(_, column)| Some(Actor { block: block(column), thread: [3, 4, 0] })).collect();
         }
         (self.touch)(trial, &mut seen);
         Ok(seen)
