@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::album::Album;
 use crate::autograder;
 use crate::batch::summary;
 use crate::compile::diagnostics::without_folders;
@@ -138,7 +139,8 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
         Command::Check(check) if check.watch => watched(&check, typed),
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
-            let delivery = Delivery { target: check.report.map(Target::of), ..Delivery::default() };
+            let (target, album) = (check.report.map(Target::of), check.picture.map(Album));
+            let delivery = Delivery { target, album, ..Delivery::default() };
             let workshop = Workshop::new(check.common.offline);
             graded(&order(check.path, scope, false, check.common), &workshop, &delivery)
         }
@@ -148,7 +150,7 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
             if quiet {
                 progress::silence();
             }
-            let delivery = Delivery { target, format: grade.format.into(), quiet };
+            let delivery = Delivery { target, format: grade.format.into(), quiet, album: grade.picture.map(Album) };
             graded(&Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) }, &workshop, &delivery)
         }
         Command::Batch(typed) => plain(|| match typed.array() {
@@ -263,10 +265,10 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
 fn graded(order: &Order, workshop: &Workshop, delivery: &Delivery) -> ExitCode {
     if let Err(reason) = delivery.check() {
         // There is no place for a report, so this sentence is all.
-        let nowhere = Delivery { target: None, ..*delivery };
-        return nowhere.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
+        return delivery.to_nobody().deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
-    if let Err(reason) = usable(&order.path) {
+    let album = delivery.album.as_ref().map_or(Ok(()), Album::open);
+    if let Err(reason) = usable(&order.path).and(album) {
         return delivery.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
     let work = || {
@@ -327,7 +329,7 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     outbox::warn(&error.render().ansi().to_string());
     if code == ExitCode::Usage {
         let sentence = error.render().to_string().lines().next().unwrap_or_default().replace("error: ", "");
-        let delivery = Delivery { target: target.or(Some(Target::Stdout)), format, quiet: true };
+        let delivery = Delivery { target: target.or(Some(Target::Stdout)), format, quiet: true, album: None };
         delivery.deliver(&Graded::without_source(Report::of_error(sentence, code)));
     }
     code

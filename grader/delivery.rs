@@ -4,11 +4,12 @@
 //! the text is on stderr then. And what a report cannot say (it has no place, or its format has no word for it) is said
 //! on stderr, `--quiet` or not.
 
+use crate::album::Album;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::Graded;
 use crate::outbox::{self, Target};
-use crate::report::{Report, github, gradescope, junit, text};
+use crate::report::{Report, escape, github, gradescope, junit, text};
 use crate::verdict::Verdict;
 
 /// What a report is written as.
@@ -32,6 +33,8 @@ pub struct Delivery {
     pub format: Format,
     /// Prints no text.
     pub quiet: bool,
+    /// Where the pictures go; nowhere when `None`.
+    pub album: Option<Album>,
 }
 
 impl Delivery {
@@ -49,17 +52,27 @@ impl Delivery {
     /// Puts report and text where they belong. A report that cannot be written is a grade that did not happen.
     pub fn deliver(&self, graded: &Graded) -> ExitCode {
         let report = &graded.report;
-        if !self.quiet || self.target.is_none() {
-            let rendered = text::render(report, graded.source.as_deref());
-            let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
-            let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
-            print(&rendered);
+        let shown = !self.quiet || self.target.is_none();
+        let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
+        let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
+        if shown {
+            print(&text::render(report, graded.source.as_deref()));
+        }
+        match self.album.as_ref().filter(|_| report.exit_code != ExitCode::Usage as u8).map(|album| album.put(report)) {
+            Some(Ok(files)) if shown => print(&github::harmless(&pictures(&files))),
+            Some(Err(error)) => outbox::warn(&format!("heat-grader: the pictures could not be written: {error:#}\n")),
+            _ => {}
         }
         if let Err(error) = self.write(graded) {
             outbox::warn(&format!("heat-grader: the report could not be written: {error:#}\n"));
             return if report.exit_code == ExitCode::Usage as u8 { ExitCode::Usage } else { ExitCode::Ungraded };
         }
         ExitCode::from_status(report.exit_code)
+    }
+
+    /// The same delivery to nowhere but the terminal.
+    pub fn to_nobody(&self) -> Self {
+        Self { target: None, album: None, ..self.clone() }
     }
 
     /// The report of a grade that was interrupted: nobody must take an older one for it.
@@ -99,4 +112,13 @@ impl Delivery {
             _ => Ok(()),
         }
     }
+}
+
+/// Which pictures were written.
+fn pictures(files: &[String]) -> String {
+    if files.is_empty() {
+        return "\nno pictures: nothing was watched\n".to_owned();
+    }
+    let lines: String = files.iter().map(|file| format!("  {}\n", escape::line(file))).collect();
+    format!("\npictures:\n{lines}")
 }

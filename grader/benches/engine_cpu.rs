@@ -44,8 +44,16 @@ fn main() {
             let mut runner = CpuRunner::new(program.clone(), Path::new(env!("CARGO_BIN_EXE_heat-grader")), lanes);
             for (n, launches, watch) in RUNS {
                 let initial = Arc::new(Grid::initial(n, 7));
-                let trial =
-                    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writers_of: None, shortcuts: true };
+                let trial = Trial {
+                    initial,
+                    r: 0.2,
+                    launches,
+                    watch,
+                    keep: vec![launches],
+                    writers_of: None,
+                    cell_reads: false,
+                    shortcuts: true,
+                };
                 runner.run(&trial).expect("a warm-up");
                 let seen = runner.run(&trial).expect("a run");
                 let cell_steps = ((n - 2) * (n - 2)) as f64 * f64::from(launches) * f64::from(steps);

@@ -19,6 +19,9 @@ pub struct Check {
     /// Write the JSON report here as well; `-` for standard output and nothing but it.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Put pictures here: where the grid is wrong, how often each cell is read, what one block reads and writes.
+    #[arg(long, value_name = "DIR")]
+    pub picture: Option<PathBuf>,
     /// Check again whenever the submission has changed, until Ctrl-C.
     #[arg(long)]
     pub watch: bool,
@@ -36,6 +39,9 @@ pub struct Grade {
     /// What the report is.
     #[arg(long, value_enum, default_value = "json")]
     pub format: ReportFormat,
+    /// Put pictures here: where the grid is wrong, how often each cell is read, what one block reads and writes.
+    #[arg(long, value_name = "DIR")]
+    pub picture: Option<PathBuf>,
     /// Print nothing that the exit code and the report say.
     #[arg(long)]
     pub quiet: bool,

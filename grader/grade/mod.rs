@@ -407,6 +407,8 @@ impl Draft {
         self.report.first_mismatch = first.as_ref().map(|first| build::first_mismatch(first, exercise));
         self.report.error_map = first.map(|first| first.map);
         self.report.reads = judgement.reads.as_ref().map(build::reads);
+        self.report.reads_map = judgement.reads_map;
+        self.report.apron = judgement.apron;
         self.report.timing = judgement.timing;
         self.report.hazards = judgement.hazards.iter().map(build::hazard).collect();
         self.report.output = escape::block(&judgement.output, escape::OUTPUT);

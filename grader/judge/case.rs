@@ -93,8 +93,15 @@ impl<'a> Case<'a> {
                 let keep = bracket.keep();
                 let launches = keep.last().copied().unwrap_or(1);
                 let initial = bracket.initial(&self.trial.initial);
-                let trial =
-                    Trial { initial, launches, keep, watch: Watch::Fast, shortcuts: false, ..self.trial.clone() };
+                let trial = Trial {
+                    initial,
+                    launches,
+                    keep,
+                    watch: Watch::Fast,
+                    cell_reads: false,
+                    shortcuts: false,
+                    ..self.trial.clone()
+                };
                 Some(Request { program: Program::Submission, on: self.outcome.planned.on, trial, fresh: true })
             }
             Step::NarrowReference(bracket, _) => {
@@ -109,6 +116,7 @@ impl<'a> Case<'a> {
                     launches: 1,
                     keep: vec![1],
                     watch: Watch::Full,
+                    cell_reads: false,
                     writers_of: Some(first.around.window.clone()),
                     ..self.trial.clone()
                 },
@@ -151,6 +159,7 @@ impl<'a> Case<'a> {
             outcome.last = self.kept.last().map(|(_, grid)| grid.clone());
         }
         outcome.words_read = seen.words_read;
+        outcome.cell_reads = seen.cell_reads;
         outcome.hazards = seen.hazards;
         outcome.input_changed = seen.input_changed;
         outcome.fault = seen.fault;
@@ -341,6 +350,7 @@ impl<'a> Case<'a> {
             watch: Watch::Fast,
             keep,
             writers_of: None,
+            cell_reads: false,
             shortcuts: self.trial.shortcuts,
         };
         Request { program: Program::Reference, on: self.outcome.planned.on, trial, fresh: false }

@@ -6,7 +6,7 @@ use super::neighbourhood::Neighbourhood;
 use super::plan::Planned;
 use std::sync::Arc;
 
-use crate::execute::{Actor, Hazard, InputChange, RawTimes, RunFault};
+use crate::execute::{Actor, CellReads, Hazard, InputChange, RawTimes, RunFault};
 use crate::grid::Grid;
 
 /// Who wrote the first wrong cell.
@@ -89,6 +89,8 @@ pub struct Outcome {
     pub first: Option<FirstMismatch>,
     /// 4-byte words read from global memory, a value a launch; empty when not counted.
     pub words_read: Vec<u64>,
+    /// How often the first launch read each cell, where that was watched.
+    pub cell_reads: Option<CellReads>,
     pub hazards: Vec<Hazard>,
     pub input_changed: Option<InputChange>,
     pub fault: Option<RunFault>,
@@ -113,6 +115,7 @@ impl Outcome {
             furthest: 0.0,
             first: None,
             words_read: Vec::new(),
+            cell_reads: None,
             hazards: Vec::new(),
             input_changed: None,
             fault: None,

@@ -89,6 +89,7 @@ impl Planned {
             watch: self.watch,
             keep: self.keep.clone(),
             writers_of: None,
+            cell_reads: self.kind == Kind::Hazards && self.watch == Watch::Full,
             shortcuts: true,
         }
     }

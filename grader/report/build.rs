@@ -45,6 +45,8 @@ impl Report {
             first_mismatch: None,
             error_map: None,
             reads: None,
+            reads_map: None,
+            apron: None,
             hazards: Vec::new(),
             sanitizer: None,
             timing: None,

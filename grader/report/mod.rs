@@ -3,7 +3,7 @@
 //! [`Report`] is the whole result of a grade, and the JSON that pipelines read: its fields are the contract, version
 //! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads; [`gradescope`],
 //! [`junit`] and [`github`] are what the systems of those names read; [`html`] is the class page that an instructor opens,
-//! [`picture`] the wrong cells as a PNG.
+//! [`picture`] the wrong cells and the cells read as PNG, [`apron`] what one block reads as SVG.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,13 @@ use crate::execute::HazardKind;
 use crate::execute::sanitized::SanitizerTool;
 pub use crate::judge::diagnosis::Code;
 pub use crate::judge::error_map::ErrorMap;
+pub use crate::judge::loads::{Apron, ReadsMap};
 use crate::judge::plan::Scope;
 pub use crate::judge::timing::Timing;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, CheckId, Verdict};
 
+pub mod apron;
 pub mod build;
 pub mod escape;
 pub mod github;
@@ -77,6 +79,12 @@ pub struct Report {
     pub error_map: Option<ErrorMap>,
     /// Null when no launch was counted.
     pub reads: Option<Reads>,
+    /// How often a launch on a small grid reads each cell; null when no thread was watched.
+    #[serde(default)]
+    pub reads_map: Option<ReadsMap>,
+    /// What one block of a watched launch reads and writes; null when no thread was watched.
+    #[serde(default)]
+    pub apron: Option<Apron>,
     /// Each site once, in the order in which they were seen.
     pub hazards: Vec<Hazard>,
     /// What compute-sanitizer's tools said; null unless they were asked for and could run.

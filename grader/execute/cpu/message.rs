@@ -30,6 +30,7 @@ pub struct Run {
     pub watch: Watch,
     pub keep: Vec<u32>,
     pub writers_of: Option<Window>,
+    pub cell_reads: bool,
     pub geometry: Geometry,
     /// Whether blocks may run as loops over their threads.
     pub loops: bool,

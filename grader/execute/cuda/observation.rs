@@ -26,6 +26,7 @@ pub fn observation(
         input_changed,
         shortcut: false,
         writers: Vec::new(),
+        cell_reads: None,
         fault,
         output,
         cpu_seconds: 0.0,

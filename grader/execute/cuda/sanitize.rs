@@ -84,6 +84,7 @@ fn trials(executable: &Path, under: Under, program: Program, sizes: &Sizes) -> R
             watch: Watch::Fast,
             keep: Vec::new(),
             writers_of: None,
+            cell_reads: false,
             shortcuts: false,
         };
         match runner.run(&trial).map(|seen| seen.fault.is_some()) {

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use maud::{Markup, html};
 
 use super::excerpt::excerpt;
+use super::loads;
 use super::words::{self, figure};
 use super::{BASE64, Listed, safe};
 use crate::execute::Actor;
@@ -50,6 +51,8 @@ pub fn section(listed: &[Listed], at: usize) -> Markup {
                 }
                 div {
                     (error_map(report))
+                    (loads::apron(report))
+                    (loads::reads_map(report))
                     (source(one))
                     (sanitizer(report))
                     (printed(&report.output))
