@@ -78,6 +78,9 @@ enum Command {
     Explain {
         /// A cause of a report; without one, the list of all.
         code: Option<String>,
+        /// Say which way to go as well.
+        #[arg(long, requires = "code")]
+        hint: bool,
         /// All pages as one Markdown page.
         #[arg(long, conflicts_with = "code")]
         all: bool,
@@ -140,7 +143,7 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
             let (target, album) = (check.report.map(Target::of), check.picture.map(Album));
-            let delivery = Delivery { target, album, ..Delivery::default() };
+            let delivery = Delivery { target, album, hint: check.hint, ..Delivery::default() };
             let workshop = Workshop::new(check.common.offline);
             graded(&order(check.path, scope, false, check.common), &workshop, &delivery)
         }
@@ -150,7 +153,8 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
             if quiet {
                 progress::silence();
             }
-            let delivery = Delivery { target, format: grade.format.into(), quiet, album: grade.picture.map(Album) };
+            let delivery =
+                Delivery { target, format: grade.format.into(), quiet, album: grade.picture.map(Album), hint: false };
             graded(&Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) }, &workshop, &delivery)
         }
         Command::Batch(typed) => plain(|| match typed.array() {
@@ -176,7 +180,7 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
             outbox::print(&if summary { summary::schema()? } else { json::schema()? });
             Ok(ExitCode::Passed)
         }),
-        Command::Explain { code, all } => plain(|| Ok(explained(code.as_deref(), all))),
+        Command::Explain { code, hint, all } => plain(|| Ok(explained(code.as_deref(), hint, all))),
         Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
@@ -201,10 +205,10 @@ fn watched(check: &Check, typed: &[OsString]) -> ExitCode {
 }
 
 /// Prints a page, all of them, or their list. A code that is none is a usage error.
-fn explained(code: Option<&str>, all: bool) -> ExitCode {
+fn explained(code: Option<&str>, hint: bool, all: bool) -> ExitCode {
     let page = match code {
         Some(typed) => match Code::of_name(typed) {
-            Some(code) => explain::page(code),
+            Some(code) => explain::page(code, hint),
             None => {
                 let known = "heat-grader: there is no such cause; `heat-grader explain` lists them\n";
                 outbox::warn(known);
@@ -329,7 +333,7 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     outbox::warn(&error.render().ansi().to_string());
     if code == ExitCode::Usage {
         let sentence = error.render().to_string().lines().next().unwrap_or_default().replace("error: ", "");
-        let delivery = Delivery { target: target.or(Some(Target::Stdout)), format, quiet: true, album: None };
+        let delivery = Delivery { target: target.or(Some(Target::Stdout)), format, quiet: true, ..Delivery::default() };
         delivery.deliver(&Graded::without_source(Report::of_error(sentence, code)));
     }
     code

@@ -33,6 +33,8 @@ pub struct Delivery {
     pub format: Format,
     /// Prints no text.
     pub quiet: bool,
+    /// Whether the text says which way to go after the first failure.
+    pub hint: bool,
     /// Where the pictures go; nowhere when `None`.
     pub album: Option<Album>,
 }
@@ -56,7 +58,7 @@ impl Delivery {
         let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
         let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
         if shown {
-            print(&text::render(report, graded.source.as_deref()));
+            print(&text::render_with(report, graded.source.as_deref(), self.hint));
         }
         match self.album.as_ref().filter(|_| report.exit_code != ExitCode::Usage as u8).map(|album| album.put(report)) {
             Some(Ok(files)) if shown => print(&github::harmless(&pictures(&files))),

@@ -22,6 +22,9 @@ pub struct Check {
     /// Put pictures here: where the grid is wrong, how often each cell is read, what one block reads and writes.
     #[arg(long, value_name = "DIR")]
     pub picture: Option<PathBuf>,
+    /// After the first failure say which way to go as well.
+    #[arg(long)]
+    pub hint: bool,
     /// Check again whenever the submission has changed, until Ctrl-C.
     #[arg(long)]
     pub watch: bool,

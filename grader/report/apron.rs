@@ -18,7 +18,7 @@ const NUMBERED: f64 = 11.0;
 /// Reads from which a cell's colour is dark.
 const DARK: u8 = 3;
 /// Units left of and above the cells.
-const LEFT: f64 = 44.0;
+const LEFT: f64 = 58.0;
 const TOP: f64 = 24.0;
 /// Most cells a side that are drawn: a report may come from other hands.
 const MOST: u32 = 512;

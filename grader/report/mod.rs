@@ -33,6 +33,7 @@ pub mod picture;
 mod real;
 mod sketch;
 pub mod text;
+pub mod trade;
 
 pub use real::Real;
 

@@ -7,9 +7,10 @@
 use anstyle::{AnsiColor, Style};
 
 use super::{Diagnostic, Report};
-use super::{escape, github, sketch};
+use super::{escape, github, sketch, trade};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
+use crate::explain;
 use crate::judge::plan::Scope;
 use crate::judge::timing;
 use crate::verdict::{Check, CheckId, Status, Verdict};
@@ -22,11 +23,18 @@ const INDENT: usize = 14;
 const AROUND: u32 = 2;
 /// Compiler messages shown.
 const MESSAGES: usize = 4;
+/// Lines shown of the learner's sentence.
+const SHIP: usize = 6;
 /// Lines shown of what the kernel printed.
 const PRINTED: usize = 5;
 
 /// The report as text, with ANSI colours. `source` is heat.cu's text, for the excerpt.
 pub fn render(report: &Report, source: Option<&str>) -> String {
+    render_with(report, source, false)
+}
+
+/// The same; `hint` adds to the first failure which way to go, the second stage of help as the lesson has it.
+pub fn render_with(report: &Report, source: Option<&str>, hint: bool) -> String {
     if let (Some(error), true) = (&report.error, report.exit_code == ExitCode::Usage as u8) {
         return github::harmless(&wrapped(&format!("heat-grader: {error}"), 0));
     }
@@ -38,6 +46,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
         text.push_str(&first_cause(report, check));
+        text.push_str(&second_stage(report, check, hint));
         for beside in failed_beside(check, report) {
             text.push_str(&explanation(beside, report, source));
         }
@@ -45,6 +54,7 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     text.push_str(&remarks(report));
     text.push_str(&sanitizer(report));
     text.push_str(&printed(&report.output));
+    text.push_str(&told_trade(report));
     text.push_str(&closing(report));
     github::harmless(&text)
 }
@@ -189,6 +199,44 @@ fn first_cause(report: &Report, failing: &Check) -> String {
     text
 }
 
+/// Which way to go, or how to get to know it.
+fn second_stage(report: &Report, failing: &Check, hint: bool) -> String {
+    if !hint {
+        return wrapped("`heat-grader check --hint` says which way to go.", 2);
+    }
+    let said =
+        report.causes.first().map_or_else(|| general_hint(failing.id).to_owned(), |cause| explain::hint(cause.code));
+    let bold = Style::new().bold();
+    format!("\n{}", wrapped(&format!("Hint: {said}"), 2).replacen("Hint:", &format!("{bold}Hint:{bold:#}"), 1))
+}
+
+/// Which way to go where no cause is certain.
+fn general_hint(id: CheckId) -> &'static str {
+    match id {
+        CheckId::Source => "Put your program into a file called heat.cu, plain text, in a folder of its own.",
+        CheckId::Compile => "Begin with the first message: later ones often follow from it.",
+        CheckId::Kernel => {
+            "Write your kernel where the end of reference/heat.cu says, beside the shipped ones and with their parameters."
+        }
+        CheckId::Launch => "Write the block and the grid as the lesson's launches do: from constants and from n.",
+        CheckId::Values => {
+            "Take one wrong cell and compute it by hand: its five neighbours after the first timestep, each from its own five \
+             before it. Then follow which of those values your kernel has at that place."
+        }
+        CheckId::Ring => "Guard the store by the cell's row and column, on both axes and against both ends.",
+        CheckId::Memory => "Compute by hand, for the thread named above, each index on the line in question.",
+        CheckId::Race => {
+            "Go through your kernel from one use of shared memory to the next: between a store and a neighbour's load, and \
+             between a load and the next store, every thread of the block has to wait once."
+        }
+        CheckId::Reads => "Let the input grid be read in one place only, and each cell of the apron there only once.",
+        CheckId::Portable => {
+            "Let every row and column be compared with n, also where a tile hangs over the grid's edge."
+        }
+        CheckId::Time | CheckId::Answer => "This check decides nothing.",
+    }
+}
+
 /// The failed checks that may explain the failing one: a race first, because it leaves words unwritten as well.
 fn failed_beside<'a>(failing: &Check, report: &'a Report) -> Vec<&'a Check> {
     let causes: &[CheckId] = match failing.id {
@@ -259,6 +307,20 @@ fn printed(output: &str) -> String {
     }
     if lines.len() > PRINTED {
         text.push_str(&format!("  ({} more lines in the JSON report)\n", lines.len() - PRINTED));
+    }
+    text
+}
+
+/// What two timesteps a launch cost, and the learner's own sentence about it.
+fn told_trade(report: &Report) -> String {
+    let told = trade::sentences(report);
+    if told.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}", wrapped(&format!("The trade: {}", told.join(" ")), 0));
+    if let Some(ship) = trade::ship(report) {
+        text.push_str("You would ship it:\n");
+        text.extend(wrap(&escape::line(ship), WIDTH - 4).into_iter().take(SHIP).map(|line| format!("  | {line}\n")));
     }
     text
 }

@@ -11,7 +11,7 @@ use crate::execute::Actor;
 use crate::exercise::Exercise;
 use crate::judge::plan::Scope;
 use crate::judge::{actor_words, grouped};
-use crate::report::{ErrorMap, FirstMismatch, Report, picture};
+use crate::report::{ErrorMap, FirstMismatch, Report, picture, trade};
 use crate::verdict::{Check, CheckId, Verdict};
 
 /// Lines shown of what a kernel printed.
@@ -179,6 +179,8 @@ fn measured(report: &Report) -> Markup {
             },
             None => p.muted { "not timed" },
         }
+        @let told = trade::sentences(report);
+        @if !told.is_empty() { p.detail { (told.join(" ")) } }
     }
 }
 
