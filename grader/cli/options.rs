@@ -28,6 +28,9 @@ pub struct Check {
     /// Check again whenever the submission has changed, until Ctrl-C.
     #[arg(long)]
     pub watch: bool,
+    /// Of a check that `--watch` makes: where it is interrupted, the report of the check before stays.
+    #[arg(long, hide = true)]
+    pub watched: bool,
     #[command(flatten)]
     pub common: Common,
 }

@@ -146,8 +146,9 @@ pub enum Memory {
     In { cell: i64 },
     /// The output grid, likewise.
     Out { cell: i64 },
-    /// A shared array: its name, and the byte offset from its start.
-    Shared { name: String, byte: i64 },
+    /// A shared array: its name, the byte offset from its start, and the lengths that it is declared with, outermost first;
+    /// none where they are not known, or its elements are not 4 bytes each.
+    Shared { name: String, byte: i64, lengths: Vec<u32> },
     /// A local array: its name when known, and the index.
     Local { name: String, index: i64 },
     /// A __device__ or __constant__ variable.

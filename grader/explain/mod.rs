@@ -33,6 +33,7 @@ fn source(code: Code) -> &'static str {
         Code::TileTooSmall => include_str!("tile-too-small.md"),
         Code::OneBufferUnfilled => include_str!("one-buffer-unfilled.md"),
         Code::CopyEveryStep => include_str!("copy-every-step.md"),
+        Code::SettingsLeftOver => include_str!("settings-left-over.md"),
     }
 }
 

@@ -246,7 +246,7 @@ fn run_stations(
         draft.known = Known { launch: found.geometry.clone(), written_n: found.written_n };
         draft.report.remarks = found.remarks.iter().map(build::remark).collect();
         match &found.launch {
-            Ok(launch) => draft.take_launch(launch.clone()),
+            Ok(launch) => draft.take_launch(launch.clone(), exercise.exercise.n),
             Err(check) => {
                 draft.add(check.clone());
                 return Ok(());
@@ -386,8 +386,8 @@ impl Draft {
         }
     }
 
-    fn take_launch(&mut self, launch: Launch) {
-        self.add(Check::new(CheckId::Launch, Status::Pass, build::launch_words(&launch)));
+    fn take_launch(&mut self, launch: Launch, n: u32) {
+        self.add(Check::new(CheckId::Launch, Status::Pass, build::launch_words(&launch, n)));
         if let Some(submission) = &mut self.report.submission {
             submission.launch = Some(launch);
         }

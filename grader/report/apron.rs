@@ -7,6 +7,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::Report;
 use super::picture::reads::shade;
+use super::wrap::wrap;
 use crate::judge::grouped;
 use crate::judge::loads::Apron;
 
@@ -36,7 +37,7 @@ pub fn file(report: &Report) -> Option<String> {
             title { (sentence(apron)) }
             style { (PreEscaped(STYLE)) }
             (cells(apron))
-            @for (at, line) in wrapped(&sentence(apron), (width - 2.0 * LEFT) as usize / 6).iter().enumerate() {
+            @for (at, line) in wrap(&sentence(apron), (width - 2.0 * LEFT) as usize / 6).iter().enumerate() {
                 text x=(LEFT) y=(format!("{:.1}", size(apron, false).1 + 14.0 + 16.0 * at as f64)) { (line) }
             }
         }
@@ -138,21 +139,6 @@ fn outline(apron: &Apron, side: f64) -> String {
     path
 }
 
-/// Lines of at most so many characters, broken at spaces.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +187,7 @@ mod tests {
         let report = report();
         let path = outline(report.apron.as_ref().unwrap(), 10.0);
         assert_eq!((path.matches('H').count(), path.matches('V').count()), (4, 2), "{path}");
-        assert!(path.starts_with("M53.5 33.5H63.5M53.5 33.5V43.5"), "{path}");
+        assert!(path.starts_with("M67.5 33.5H77.5M67.5 33.5V43.5"), "{path}");
     }
 
     #[test]

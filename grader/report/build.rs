@@ -167,6 +167,13 @@ pub fn remark(remark: &remarks::Remark) -> Remark {
         HostFault::CopyEveryStep => {
             (Code::CopyEveryStep, "the grid is copied to the host after every launch: the loop spends its time on that")
         }
+        HostFault::LaunchNotSet => (
+            Code::SettingsLeftOver,
+            "kTwoStepLaunch is still nullptr: the program runs and times no kernel of yours, and prints no result rows",
+        ),
+        HostFault::WordsNotSet => {
+            (Code::SettingsLeftOver, "kTwoStepWordsRead is still 0: the program prints 0 words read a cell-step")
+        }
     };
     Remark { code, line: remark.line, sentence: sentence.to_owned(), explain: page_command(code) }
 }
@@ -218,8 +225,8 @@ pub fn answer(given: &Given) -> Answer {
     Answer { rows: given.rows.iter().map(|row| escape::line(&row.text)).collect(), ship: escape::line(&given.ship) }
 }
 
-/// A launch in one line.
-pub fn launch_words(launch: &Launch) -> String {
+/// A launch in one line; `n` is the size that its grid is for.
+pub fn launch_words(launch: &Launch, n: u32) -> String {
     let [x, y, z] = launch.block;
     let [columns, rows, layers] = launch.grid;
     let third = |number: u32| if number == 1 { String::new() } else { format!("x{number}") };
@@ -232,5 +239,5 @@ pub fn launch_words(launch: &Launch) -> String {
         (LaunchSource::LaunchStatement, None) => "launch statement".to_owned(),
         (LaunchSource::Default, _) => "default: the file has no launch".to_owned(),
     };
-    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} ({source})", third(z), third(layers))
+    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} at n = {n} ({source})", third(z), third(layers))
 }

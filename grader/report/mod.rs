@@ -26,6 +26,7 @@ pub mod build;
 pub mod escape;
 pub mod github;
 pub mod gradescope;
+mod hint;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -34,6 +35,7 @@ mod real;
 mod sketch;
 pub mod text;
 pub mod trade;
+mod wrap;
 
 pub use real::Real;
 

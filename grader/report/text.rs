@@ -6,8 +6,9 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::wrap::{WIDTH, cut, wrap, wrapped};
 use super::{Diagnostic, Report};
-use super::{escape, github, sketch, trade};
+use super::{escape, github, hint, sketch, trade};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
 use crate::explain;
@@ -15,12 +16,12 @@ use crate::judge::plan::Scope;
 use crate::judge::timing;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
-/// Columns of a line.
-const WIDTH: usize = 80;
 /// Columns before a check's summary.
 const INDENT: usize = 14;
 /// Lines of source shown before and after the one in question.
 const AROUND: u32 = 2;
+/// Sentences of evidence shown.
+const EVIDENCE: usize = 2;
 /// Compiler messages shown.
 const MESSAGES: usize = 4;
 /// Lines shown of the learner's sentence.
@@ -45,11 +46,9 @@ pub fn render_with(report: &Report, source: Option<&str>, hint: bool) -> String 
     text.push_str(&check_lines(report));
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
-        text.push_str(&first_cause(report, check));
+        text.push_str(&beside(check, report, source));
+        text.push_str(&first_cause(report));
         text.push_str(&second_stage(report, check, hint));
-        for beside in failed_beside(check, report) {
-            text.push_str(&explanation(beside, report, source));
-        }
     }
     text.push_str(&remarks(report));
     text.push_str(&sanitizer(report));
@@ -138,8 +137,8 @@ fn check_lines(report: &Report) -> String {
                 let (face, style) = face(Status::Skip);
                 let names: Vec<&str> = checks.iter().map(|check| check.id.name()).collect();
                 let summary = checks.first().map_or("", |check| &check.summary);
-                let lines = wrapped(&format!("{face} {} - {summary}", names.join(", ")), 0);
-                text.push_str(&lines.replacen(face, &format!("{style}{face}{style:#}"), 1));
+                let lines = wrapped(&format!("{} - {summary}", names.join(", ")), 3);
+                text.push_str(&format!("{style}{face}{style:#} {}", lines.trim_start()));
             }
         }
     }
@@ -184,14 +183,14 @@ fn wrong_cells(id: CheckId, report: &Report) -> String {
 }
 
 /// The likeliest cause with what shows it; nothing when none is certain.
-fn first_cause(report: &Report, failing: &Check) -> String {
+fn first_cause(report: &Report) -> String {
     let Some(cause) = report.causes.first() else { return String::new() };
     let bold = Style::new().bold();
     let sentence = wrapped(&format!("Cause: {}", cause.sentence), 2);
     let mut text = format!("\n{}", sentence.replacen("Cause:", &format!("{bold}Cause:{bold:#}"), 1));
-    // What the check's own line says is not said again.
-    let said = |evidence: &String| evidence.trim_end_matches('.') == failing.summary;
-    for evidence in cause.evidence.iter().filter(|evidence| !said(evidence)) {
+    // What a check's own line says is not said again.
+    let said = |evidence: &String| report.checks.iter().any(|check| check.summary == evidence.trim_end_matches('.'));
+    for evidence in cause.evidence.iter().filter(|evidence| !said(evidence)).take(EVIDENCE) {
         let lines = wrapped(evidence, 4);
         text.push_str(&format!("  - {}", lines.trim_start()));
     }
@@ -200,52 +199,32 @@ fn first_cause(report: &Report, failing: &Check) -> String {
 }
 
 /// Which way to go, or how to get to know it.
-fn second_stage(report: &Report, failing: &Check, hint: bool) -> String {
-    if !hint {
-        return wrapped("`heat-grader check --hint` says which way to go.", 2);
+fn second_stage(report: &Report, failing: &Check, hinted: bool) -> String {
+    if !hinted {
+        // Right after the line that names a cause's page, or by itself.
+        let above = if report.causes.is_empty() { "\n" } else { "" };
+        return format!("{above}{}", wrapped("`heat-grader check --hint` says which way to go.", 2));
     }
     let said =
-        report.causes.first().map_or_else(|| general_hint(failing.id).to_owned(), |cause| explain::hint(cause.code));
+        report.causes.first().map_or_else(|| hint::of_check(failing.id).to_owned(), |cause| explain::hint(cause.code));
     let bold = Style::new().bold();
     format!("\n{}", wrapped(&format!("Hint: {said}"), 2).replacen("Hint:", &format!("{bold}Hint:{bold:#}"), 1))
 }
 
-/// Which way to go where no cause is certain.
-fn general_hint(id: CheckId) -> &'static str {
-    match id {
-        CheckId::Source => "Put your program into a file called heat.cu, plain text, in a folder of its own.",
-        CheckId::Compile => "Begin with the first message: later ones often follow from it.",
-        CheckId::Kernel => {
-            "Write your kernel where the end of reference/heat.cu says, beside the shipped ones and with their parameters."
-        }
-        CheckId::Launch => "Write the block and the grid as the lesson's launches do: from constants and from n.",
-        CheckId::Values => {
-            "Take one wrong cell and compute it by hand: its five neighbours after the first timestep, each from its own five \
-             before it. Then follow which of those values your kernel has at that place."
-        }
-        CheckId::Ring => "Guard the store by the cell's row and column, on both axes and against both ends.",
-        CheckId::Memory => "Compute by hand, for the thread named above, each index on the line in question.",
-        CheckId::Race => {
-            "Go through your kernel from one use of shared memory to the next: between a store and a neighbour's load, and \
-             between a load and the next store, every thread of the block has to wait once."
-        }
-        CheckId::Reads => "Let the input grid be read in one place only, and each cell of the apron there only once.",
-        CheckId::Portable => {
-            "Let every row and column be compared with n, also where a tile hangs over the grid's edge."
-        }
-        CheckId::Time | CheckId::Answer => "This check decides nothing.",
-    }
-}
-
-/// The failed checks that may explain the failing one: a race first, because it leaves words unwritten as well.
-fn failed_beside<'a>(failing: &Check, report: &'a Report) -> Vec<&'a Check> {
-    let causes: &[CheckId] = match failing.id {
+/// A failed check that may explain the failing one: a race first, because it leaves words unwritten as well. Where a cause
+/// was told, only its line of heat.cu is shown.
+fn beside(failing: &Check, report: &Report, source: Option<&str>) -> String {
+    let ids: &[CheckId] = match failing.id {
         CheckId::Values | CheckId::Ring => &[CheckId::Race, CheckId::Memory],
         CheckId::Memory => &[CheckId::Race],
         _ => &[],
     };
     let failed = |id: &CheckId| report.checks.iter().find(|check| check.id == *id && check.status == Status::Fail);
-    causes.iter().filter_map(failed).collect()
+    match (ids.iter().find_map(failed), source) {
+        (Some(check), _) if report.causes.is_empty() => explanation(check, report, source),
+        (Some(Check { place: Some(place), .. }), Some(source)) => excerpt(source, *place),
+        _ => String::new(),
+    }
 }
 
 /// What a check asks of the kernel, in the lesson's words.
@@ -262,7 +241,7 @@ fn asked(id: CheckId) -> &'static str {
         CheckId::Reads => "a two-step tile reads global memory once for two timesteps",
         CheckId::Portable => "the kernel is given n and must heed it at any size",
         CheckId::Time => "time a timestep, against heatStepTiled",
-        CheckId::Answer => "two new rows and one sentence",
+        CheckId::Answer => "two new result rows and one sentence",
     }
 }
 
@@ -347,56 +326,9 @@ fn closing(report: &Report) -> String {
     text
 }
 
-/// The text in lines of [`WIDTH`] columns, each behind `indent` spaces.
-fn wrapped(text: &str, indent: usize) -> String {
-    wrap(text, WIDTH - indent).into_iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
-}
-
-/// Breaks at spaces; a word longer than a line is broken where the line ends.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut word: Vec<char> = word.chars().collect();
-        if used > 0 && used + 1 + word.len() > width {
-            lines.push(String::new());
-            used = 0;
-        }
-        while word.len() > width {
-            let rest = word.split_off(width);
-            lines.last_mut().expect("never empty").extend(word);
-            lines.push(String::new());
-            word = rest;
-        }
-        let line = lines.last_mut().expect("never empty");
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        used += word.len();
-        line.extend(word);
-    }
-    lines
-}
-
-/// At most `width` characters, with an ellipsis when cut.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width - 1).chain(['…']).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_text_is_wrapped_and_endless_words_are_broken() {
-        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrap("a bbbbbbbb c", 4), ["a", "bbbb", "bbbb", "c"]);
-        assert_eq!(wrap("", 4), [""]);
-    }
 
     #[test]
     fn a_place_outside_the_source_shows_what_there_is() {

@@ -289,7 +289,11 @@ impl Checker {
             return None;
         }
         let symbol = self.object.shared.iter().rev().find(|symbol| symbol.offset as usize <= offset)?;
-        Some(Memory::Shared { name: symbol.name.clone(), byte: offset as i64 - symbol.offset as i64 })
+        Some(Memory::Shared {
+            name: symbol.name.clone(),
+            byte: offset as i64 - symbol.offset as i64,
+            lengths: Vec::new(),
+        })
     }
 
     /// Full check of one access. Returns the bytes to count as read from global memory.
@@ -363,7 +367,8 @@ impl Checker {
         }
         let found = if inside { self.look_up_shared(touch, standing) } else { Some(Found::OutOfRange) };
         let Some(found) = found else { return };
-        let memory = Memory::Shared { name: self.object.shared[at].name.clone(), byte: byte as i64 };
+        let memory =
+            Memory::Shared { name: self.object.shared[at].name.clone(), byte: byte as i64, lengths: Vec::new() };
         match found {
             Found::OutOfRange => self.hazard(HazardKind::OutOfRange, memory, touch, standing, None),
             Found::NeverWritten => self.hazard(HazardKind::NeverWritten, memory, touch, standing, None),

@@ -1,5 +1,6 @@
 //! The grader's side of engine cpu: trials to a worker, its words back as an observation.
 
+use std::cell::OnceCell;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::execute::{
     Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
 };
 use crate::grid::Grid;
-use crate::submission::{Geometry, GeometryOf};
+use crate::submission::{self, Geometry, GeometryOf, SharedShape, shared_shapes};
 
 /// Wall time of one launch, after which the machine is to blame.
 const LAUNCH_WALL: Duration = Duration::from_secs(300);
@@ -210,8 +211,14 @@ impl Runner for CpuRunner {
             self.fast = None;
             return self.run(&Trial { shortcuts: false, ..trial.clone() });
         }
-        let seen =
-            Telling { symbols: &loaded.symbols, source: &source, map: &map, n: trial.initial.n() }.observation(raw);
+        let seen = Telling {
+            symbols: &loaded.symbols,
+            source: &source,
+            map: &map,
+            n: trial.initial.n(),
+            shapes: OnceCell::new(),
+        }
+        .observation(raw);
         if let (Role::Reference(yardstick), Watch::Fast, false) = (&self.role, trial.watch, broken) {
             yardstick.note(trial, seen.cpu_seconds);
         }
@@ -383,6 +390,8 @@ struct Telling<'a> {
     source: &'a str,
     map: &'a ObjectMap,
     n: usize,
+    /// The shared arrays as they are declared, once somebody asks.
+    shapes: OnceCell<Vec<SharedShape>>,
 }
 
 impl Telling<'_> {
@@ -411,14 +420,14 @@ impl Telling<'_> {
 
     fn hazard(&self, raw: RawHazard) -> Option<Hazard> {
         let place = raw.site.and_then(|site| self.symbols.place(site));
-        if let (Some(Memory::Shared { name, byte }), Some(place), 0) = (&raw.memory, place, raw.bytes)
+        if let (Some(Memory::Shared { name, byte, .. }), Some(place), 0) = (&raw.memory, place, raw.bytes)
             && self.flattened(name, *byte, place.line)
         {
             return None;
         }
         Some(Hazard {
             kind: raw.kind,
-            memory: raw.memory,
+            memory: raw.memory.map(|memory| self.shaped(memory)),
             store: raw.store,
             bytes: raw.bytes,
             place,
@@ -427,6 +436,17 @@ impl Telling<'_> {
             launch: raw.launch,
             count: raw.count,
         })
+    }
+
+    /// A shared array with the lengths that it is declared with, where they come to its size.
+    fn shaped(&self, memory: Memory) -> Memory {
+        let Memory::Shared { name, byte, .. } = memory else { return memory };
+        let shapes = self.shapes.get_or_init(|| shared_shapes(&submission::Program::new(self.source)));
+        let bytes = |lengths: &[u32]| lengths.iter().map(|&length| u64::from(length)).product::<u64>() * 4;
+        let symbol = self.map.shared.iter().find(|symbol| symbol.name == name && !symbol.dynamic);
+        let shape = shapes.iter().find(|shape| shape.name == name);
+        let fits = symbol.zip(shape).filter(|(symbol, shape)| symbol.bytes == bytes(&shape.lengths));
+        Memory::Shared { byte, lengths: fits.map_or_else(Vec::new, |(_, shape)| shape.lengths.clone()), name }
     }
 
     /// Whether an index beyond its dimension is the ordinary trick of walking a whole shared array by its first row

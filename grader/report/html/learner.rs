@@ -142,7 +142,7 @@ fn answer(report: &Report) -> Markup {
                     h3 { "The learner wrote" }
                     @match &report.answer {
                         Some(answer) => {
-                            @if answer.rows.is_empty() { p.muted { "no rows" } }
+                            @if answer.rows.is_empty() { p.muted { "no result rows" } }
                             @else { blockquote { @for row in &answer.rows { pre { (safe(row)) } } } }
                             @if answer.ship.trim().is_empty() { p.muted { "no sentence" } }
                             @else { blockquote { p { (safe(&answer.ship)) } } }
