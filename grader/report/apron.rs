@@ -16,7 +16,9 @@ const WIDTH: f64 = 640.0;
 /// Units a side of a cell at most, and at least to hold a number.
 const LARGEST: f64 = 26.0;
 const NUMBERED: f64 = 11.0;
-/// Reads from which a cell's colour is dark.
+/// What stands for ten reads and more.
+const MORE: u8 = 10;
+/// Most reads of which the colour is light.
 const DARK: u8 = 3;
 /// Units left of and above the cells.
 const LEFT: f64 = 58.0;
@@ -26,7 +28,7 @@ const MOST: u32 = 512;
 
 /// What a file of its own needs besides: a page has it in its stylesheet.
 const STYLE: &str = "svg{background:#fff;font:11.5px system-ui,sans-serif}text{fill:#566070}\
-    text.reads{fill:#0b0d12;font-size:10px}text.reads.pale{fill:#fff}path.tile{fill:none;stroke:#0b0d12;stroke-width:2.5}";
+    text.reads{fill:#0b0d12;font-size:10px}text.reads.pale{fill:#fff}path.between{fill:none;stroke:#fff}path.tile{fill:none;stroke:#0b0d12;stroke-width:2.5}";
 
 /// The drawing as a file's text; `None` when no thread was watched, or the cells are too many to be listed.
 pub fn file(report: &Report) -> Option<String> {
@@ -91,29 +93,77 @@ fn size(apron: &Apron, sentence: bool) -> (f64, f64) {
 fn cells(apron: &Apron) -> Markup {
     let side = side(apron);
     let at = |cells: u32, from: f64| format!("{:.1}", from + side * f64::from(cells));
-    let all = (0..apron.rows).flat_map(|row| (0..apron.columns).map(move |column| (row, column)));
-    let seen = all.filter_map(|(row, column)| Some((row, column, apron.at(row as usize, column as usize)?.0)));
     let right = LEFT + side * f64::from(apron.columns);
     html! {
         text.tick x=(LEFT) y=(TOP - 8.0) { "column " (apron.column) }
         text.tick x=(format!("{right:.1}")) y=(TOP - 8.0) text-anchor="end" { (apron.column + apron.columns.saturating_sub(1)) }
         text.tick x=(LEFT - 6.0) y=(format!("{:.1}", TOP + 10.0)) text-anchor="end" { "row " (apron.row) }
         text.tick x=(LEFT - 6.0) y=(at(apron.rows, TOP)) text-anchor="end" { (apron.row + apron.rows.saturating_sub(1)) }
-        @for (row, column, reads) in seen {
-            rect x=(at(column, LEFT)) y=(at(row, TOP)) width=(format!("{:.1}", side - gap(side))) height=(format!("{:.1}", side - gap(side))) fill=(shade(reads)) {}
-            @if side >= NUMBERED && reads > 0 {
-                text.reads.pale[reads > DARK] x=(at(column, LEFT + (side - gap(side)) / 2.0)) y=(at(row, TOP + side / 2.0 + 3.5)) text-anchor="middle" {
-                    @if reads > 9 { "9+" } @else { (reads) }
-                }
+        // The label says what they come to; read one by one they say nothing.
+        g aria-hidden="true" {
+            @for reads in 0..=MORE {
+                @let grounds = grounds(apron, side, reads);
+                @if !grounds.is_empty() { path.reads fill=(shade(reads)) d=(grounds) {} }
+            }
+            @if side > 6.0 { path.between d=(between(apron, side)) {} }
+            @if side >= NUMBERED {
+                @for row in 0..apron.rows { (numbers(apron, side, row)) }
             }
         }
-        path.tile d=(outline(apron, side)) fill="none" {}
+        path.tile d=(outline(apron, side)) {}
     }
 }
 
-/// Units left free between cells.
-fn gap(side: f64) -> f64 {
-    if side > 6.0 { 1.0 } else { 0.0 }
+/// How often a cell is read; nothing outside.
+fn reads(apron: &Apron, row: u32, column: u32) -> Option<u8> {
+    apron.at(row as usize, column as usize).map(|(reads, _)| reads)
+}
+
+/// A rectangle around each run of cells of a row that are read so often.
+fn grounds(apron: &Apron, side: f64, wanted: u8) -> String {
+    let mut path = String::new();
+    for row in 0..apron.rows {
+        let mut column = 0;
+        while column < apron.columns {
+            let run = (column..apron.columns).take_while(|&at| reads(apron, row, at) == Some(wanted)).count() as u32;
+            if run > 0 {
+                let (x, y) = (LEFT + side * f64::from(column), TOP + side * f64::from(row));
+                path.push_str(&format!("M{x:.1} {y:.1}h{0:.1}v{side:.1}h-{0:.1}z", side * f64::from(run)));
+            }
+            column += run.max(1);
+        }
+    }
+    path
+}
+
+/// The lines between the cells.
+fn between(apron: &Apron, side: f64) -> String {
+    let at = |cells: u32, from: f64| from + side * f64::from(cells);
+    let across = (1..apron.rows).map(|row| format!("M{LEFT} {:.1}H{:.1}", at(row, TOP), at(apron.columns, LEFT)));
+    let down = (1..apron.columns).map(|column| format!("M{:.1} {TOP}V{:.1}", at(column, LEFT), at(apron.rows, TOP)));
+    across.chain(down).collect()
+}
+
+/// The numbers of one row, those on dark cells by themselves: a text that has a place for each of its characters.
+fn numbers(apron: &Apron, side: f64, row: u32) -> Markup {
+    let y = format!("{:.1}", TOP + side * (f64::from(row) + 0.5) + 3.5);
+    let number = |dark: bool| {
+        let (mut places, mut digits) = (String::new(), String::new());
+        for column in 0..apron.columns {
+            let Some(reads) = reads(apron, row, column).filter(|&reads| reads > 0 && (reads > DARK) == dark) else {
+                continue;
+            };
+            places.push_str(&format!("{:.1} ", LEFT + side * (f64::from(column) + 0.5)));
+            digits.push(char::from_digit(reads.into(), 10).unwrap_or('+'));
+        }
+        (places, digits)
+    };
+    html! {
+        @for dark in [false, true] {
+            @let (places, digits) = number(dark);
+            @if !digits.is_empty() { text.reads.pale[dark] x=(places.trim_end()) y=(y) text-anchor="middle" { (digits) } }
+        }
+    }
 }
 
 /// Around the cells that are written: a stroke along each side that has another kind of cell on its other side.
@@ -122,8 +172,8 @@ fn outline(apron: &Apron, side: f64) -> String {
         let cell = row.zip(column).and_then(|(row, column)| apron.at(row as usize, column as usize));
         cell.is_some_and(|(_, written)| written)
     };
-    let x = |column: u32| LEFT + side * f64::from(column) - gap(side) / 2.0;
-    let y = |row: u32| TOP + side * f64::from(row) - gap(side) / 2.0;
+    let x = |column: u32| LEFT + side * f64::from(column);
+    let y = |row: u32| TOP + side * f64::from(row);
     let mut path = String::new();
     for row in 0..=apron.rows {
         for column in 0..=apron.columns {
@@ -168,16 +218,19 @@ mod tests {
     fn each_cell_has_its_colour_and_its_number() {
         let file = file(&report()).unwrap();
         let tree = roxmltree::Document::parse(&file).expect("well-formed");
-        let of = |name: &str| {
-            tree.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", name))).count()
+        let classed = |class: &str, name: &str| {
+            let own = |node: &roxmltree::Node| node.tag_name().name() == name;
+            let is = |node: &roxmltree::Node| {
+                node.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class))
+            };
+            tree.descendants().filter(|node| own(node) && is(node)).collect::<Vec<_>>()
         };
-        assert_eq!(of("rect"), 12);
-        let numbers: Vec<&str> = tree
-            .descendants()
-            .filter(|node| node.attribute("class").is_some_and(|class| class.starts_with("reads")))
-            .filter_map(|node| node.text())
-            .collect();
-        assert_eq!((numbers.len(), numbers[0], numbers[1]), (11, "9+", "1"), "no number where nothing is read");
+        let grounds: Vec<_> = classed("reads", "path").iter().filter_map(|path| path.attribute("fill")).collect();
+        assert_eq!(grounds, [shade(0), shade(1), shade(10)]);
+        let texts: Vec<_> = classed("reads", "text").iter().filter_map(|text| text.text()).collect();
+        assert_eq!(texts, ["111", "+", "1111", "111"], "no number where nothing is read");
+        let first = classed("reads", "text")[0].attribute("x").map(|places| places.split(' ').count());
+        assert_eq!((first, classed("pale", "text").len()), (Some(3), 1), "a place a number");
         assert!(file.contains("column 31") && file.contains("row 47") && file.contains(">49<"), "{file}");
         assert!(file.contains("Block (1, 6) at n = 100 reads 23 words from 12 cells"), "{file}");
     }
@@ -187,7 +240,7 @@ mod tests {
         let report = report();
         let path = outline(report.apron.as_ref().unwrap(), 10.0);
         assert_eq!((path.matches('H').count(), path.matches('V').count()), (4, 2), "{path}");
-        assert!(path.starts_with("M67.5 33.5H77.5M67.5 33.5V43.5"), "{path}");
+        assert!(path.starts_with("M68.0 34.0H78.0M68.0 34.0V44.0"), "{path}");
     }
 
     #[test]
@@ -198,7 +251,7 @@ mod tests {
             apron.reads = vec!["1".repeat(64); 3];
             apron.written = vec![".".repeat(64); 3];
         }
-        assert!(!file(&wide).unwrap().contains("class=\"reads"));
+        assert!(!file(&wide).unwrap().contains("<text class=\"reads"));
         if let Some(apron) = &mut wide.apron {
             (apron.reads, apron.written) = (Vec::new(), Vec::new());
         }
