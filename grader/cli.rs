@@ -4,19 +4,19 @@
 //! promises are kept here: every run of `check` and `grade` leaves a report, internal errors and panics included; and
 //! with `--report -` standard output holds that report and nothing else.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
+use crate::album::Album;
 use crate::autograder;
 use crate::batch::summary;
 use crate::compile::diagnostics::without_folders;
 use crate::compile::kept::{REPORTS, Shelf};
 use crate::compile::scratch::scratch;
 use crate::confine;
-use crate::delivery::{Delivery, Format};
+use crate::delivery::Delivery;
 use crate::doctor;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
@@ -33,9 +33,11 @@ use crate::watch;
 
 mod batch;
 mod options;
+mod refusal;
 
 use batch::{Batch, Merge};
-use options::{Check, Common, Grade, ReportFormat, Selftest, Walls};
+use options::{Check, Common, Grade, Selftest, Walls};
+use refusal::refuse;
 
 /// Grades a CUDA kernel that takes two timesteps of the heat equation per launch.
 #[derive(Debug, Parser)]
@@ -78,6 +80,9 @@ enum Command {
     Explain {
         /// A cause of a report; without one, the list of all.
         code: Option<String>,
+        /// Say which way to go as well.
+        #[arg(long, requires = "code")]
+        hint: bool,
         /// All pages as one Markdown page.
         #[arg(long, conflicts_with = "code")]
         all: bool,
@@ -139,9 +144,10 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
         Command::Check(check) if check.watch => watched(&check, typed),
         Command::Check(check) => {
             let scope = if check.full { Scope::Full } else { Scope::Quick };
-            // Who wants a report to read by machine gets one of this very run.
-            let fresh = check.fresh || check.report.is_some();
-            let delivery = Delivery { target: check.report.map(Target::of), ..Delivery::default() };
+            // Who wants something to keep gets it of this very run.
+            let fresh = check.fresh || check.report.is_some() || check.picture.is_some();
+            let (target, album) = (check.report.map(Target::of), check.picture.map(Album));
+            let delivery = Delivery { target, album, hint: check.hint, keeps: check.watched, ..Delivery::default() };
             let (workshop, shelf) = (Workshop::new(check.common.offline), Shelf::usual(REPORTS));
             let order = order(check.path, scope, false, check.common);
             graded(&order, &delivery, |exercise| grade::check(&order, exercise, &workshop, &shelf, fresh))
@@ -152,7 +158,8 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
             if quiet {
                 progress::silence();
             }
-            let delivery = Delivery { target, format: grade.format.into(), quiet };
+            let (format, album) = (grade.format.into(), grade.picture.map(Album));
+            let delivery = Delivery { target, format, quiet, album, ..Delivery::default() };
             let order = Order { quiet, ..order(grade.path, Scope::Full, true, grade.common) };
             graded(&order, &delivery, |exercise| grade::grade(&order, exercise, &workshop))
         }
@@ -179,7 +186,7 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
             outbox::print(&if summary { summary::schema()? } else { json::schema()? });
             Ok(ExitCode::Passed)
         }),
-        Command::Explain { code, all } => plain(|| Ok(explained(code.as_deref(), all))),
+        Command::Explain { code, hint, all } => plain(|| Ok(explained(code.as_deref(), hint, all))),
         Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
@@ -198,16 +205,16 @@ fn watched(check: &Check, typed: &[OsString]) -> ExitCode {
     }
     let mut again: Vec<OsString> = typed.iter().skip(1).cloned().collect();
     if let Some(at) = again.iter().position(|word| word == "--watch") {
-        again.remove(at);
+        again[at] = "--watched".into();
     }
     plain(|| match watch::run(&check.path, &again)? {})
 }
 
 /// Prints a page, all of them, or their list. A code that is none is a usage error.
-fn explained(code: Option<&str>, all: bool) -> ExitCode {
+fn explained(code: Option<&str>, hint: bool, all: bool) -> ExitCode {
     let page = match code {
-        Some(typed) => match Code::of_name(typed) {
-            Some(code) => explain::page(code),
+        Some(typed) => match Code::of_name(&typed.to_ascii_lowercase().replace('_', "-")) {
+            Some(code) => explain::page(code, hint),
             None => {
                 let known = "heat-grader: there is no such cause; `heat-grader explain` lists them\n";
                 outbox::warn(known);
@@ -268,10 +275,10 @@ fn order(path: PathBuf, scope: Scope, needs_nvcc: bool, common: Common) -> Order
 fn graded(order: &Order, delivery: &Delivery, grade: impl FnOnce(&Exercise) -> anyhow::Result<Graded>) -> ExitCode {
     if let Err(reason) = delivery.check() {
         // There is no place for a report, so this sentence is all.
-        let nowhere = Delivery { target: None, ..*delivery };
-        return nowhere.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
+        return delivery.to_nobody().deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
-    if let Err(reason) = usable(&order.path) {
+    let album = delivery.album.as_ref().map_or(Ok(()), Album::open);
+    if let Err(reason) = usable(&order.path).and(album) {
         return delivery.deliver(&Graded::without_source(Report::of_error(reason, ExitCode::Usage)));
     }
     let work = || {
@@ -319,41 +326,6 @@ fn plain(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// A command line that clap refuses, or that asks for help. Where a report was asked for on stdout, stdout gets one.
-fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
-    let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Passed };
-    let format = value_of("--format", typed).and_then(|typed| ReportFormat::from_str(typed.to_str()?, false).ok());
-    let format = format.map(Format::from).unwrap_or_default();
-    let target = value_of("--report", typed).filter(|typed| *typed == "-").map(|_| Target::Stdout);
-    if target.is_none() && format != Format::Github {
-        error.print().ok();
-        return code;
-    }
-    outbox::warn(&error.render().ansi().to_string());
-    if code == ExitCode::Usage {
-        let sentence = error.render().to_string().lines().next().unwrap_or_default().replace("error: ", "");
-        let delivery = Delivery { target: target.or(Some(Target::Stdout)), format, quiet: true };
-        delivery.deliver(&Graded::without_source(Report::of_error(sentence, code)));
-    }
-    code
-}
-
-/// What was typed for an option, as `--option VALUE` or `--option=VALUE`; asked only of a command line that clap could
-/// not read.
-fn value_of<'a>(option: &str, typed: &'a [OsString]) -> Option<&'a OsStr> {
-    let mut typed = typed.iter();
-    while let Some(word) = typed.next() {
-        if word == option {
-            return typed.next().map(OsString::as_os_str);
-        }
-        let joined = word.as_bytes().strip_prefix(option.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-        if let Some(value) = joined {
-            return Some(OsStr::from_bytes(value));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,17 +341,5 @@ mod tests {
         let parsed = Cli::try_parse_from(["heat-grader", "check", "--seed", "-1"]).map(|_| ());
         let said = parsed.expect_err("no seed").to_string();
         assert!(said.contains("a whole number from 0 to") && !said.contains("tip:"), "{said}");
-    }
-
-    #[test]
-    fn an_options_value_is_typed_in_two_ways() {
-        let value = |words: &[&str]| {
-            let typed = words.iter().map(OsString::from).collect::<Vec<_>>();
-            value_of("--report", &typed).map(|value| value.to_string_lossy().into_owned())
-        };
-        assert_eq!(value(&["check", "--report", "-"]).as_deref(), Some("-"));
-        assert_eq!(value(&["check", "--report=-"]).as_deref(), Some("-"));
-        assert_eq!(value(&["check", "--report", "x", "-"]).as_deref(), Some("x"));
-        assert_eq!(value(&["check", "--reports=-", "--report"]), None);
     }
 }

@@ -4,11 +4,12 @@
 //! the text is on stderr then. And what a report cannot say (it has no place, or its format has no word for it) is said
 //! on stderr, `--quiet` or not.
 
+use crate::album::Album;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::Graded;
 use crate::outbox::{self, Target};
-use crate::report::{Report, github, gradescope, junit, text};
+use crate::report::{Report, escape, github, gradescope, junit, text};
 use crate::verdict::Verdict;
 
 /// What a report is written as.
@@ -32,6 +33,12 @@ pub struct Delivery {
     pub format: Format,
     /// Prints no text.
     pub quiet: bool,
+    /// Whether the text says which way to go after the first failure.
+    pub hint: bool,
+    /// Whether an interrupted grade leaves the report of an earlier one as it is.
+    pub keeps: bool,
+    /// Where the pictures go; nowhere when `None`.
+    pub album: Option<Album>,
 }
 
 impl Delivery {
@@ -49,12 +56,17 @@ impl Delivery {
     /// Puts report and text where they belong. A report that cannot be written is a grade that did not happen.
     pub fn deliver(&self, graded: &Graded) -> ExitCode {
         let report = &graded.report;
-        if !self.quiet || self.target.is_none() {
+        let shown = !self.quiet || self.target.is_none();
+        let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
+        let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
+        if shown {
             let notice = graded.unchanged_for.map(text::unchanged).unwrap_or_default();
-            let rendered = notice + &text::render(report, graded.source.as_deref());
-            let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
-            let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
-            print(&rendered);
+            print(&(notice + &text::render_with(report, graded.source.as_deref(), self.hint)));
+        }
+        match self.album.as_ref().filter(|_| report.exit_code != ExitCode::Usage as u8).map(|album| album.put(report)) {
+            Some(Ok(files)) if shown => print(&github::harmless(&pictures(&files))),
+            Some(Err(error)) => outbox::warn(&format!("heat-grader: the pictures could not be written: {error:#}\n")),
+            _ => {}
         }
         if let Err(error) = self.write(graded) {
             outbox::warn(&format!("heat-grader: the report could not be written: {error:#}\n"));
@@ -63,8 +75,16 @@ impl Delivery {
         ExitCode::from_status(report.exit_code)
     }
 
+    /// The same delivery to nowhere but the terminal.
+    pub fn to_nobody(&self) -> Self {
+        Self { target: None, album: None, ..self.clone() }
+    }
+
     /// The report of a grade that was interrupted: nobody must take an older one for it.
     pub fn interrupted(&self) {
+        if self.keeps {
+            return;
+        }
         outbox::warn("heat-grader: interrupted\n");
         let report = Report::of_error("interrupted before the grade was done", ExitCode::Ungraded);
         if self.target.is_some() {
@@ -100,4 +120,13 @@ impl Delivery {
             _ => Ok(()),
         }
     }
+}
+
+/// Which pictures were written.
+fn pictures(files: &[String]) -> String {
+    if files.is_empty() {
+        return "\nno pictures: nothing was watched\n".to_owned();
+    }
+    let lines: String = files.iter().map(|file| format!("  {}\n", escape::line(file))).collect();
+    format!("\npictures:\n{lines}")
 }

@@ -1,9 +1,11 @@
 //! The grid: n x n cells of `f32`, row-major, ring included.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 /// Values looked at side by side where all of a grid are: their maxima do not wait for each other, and become vector code.
 pub const LANES: usize = 16;
@@ -110,5 +112,44 @@ impl Grid {
     /// Whether (row, column) lies on the ring.
     pub fn on_ring(&self, row: usize, column: usize) -> bool {
         row == 0 || column == 0 || row == self.n - 1 || column == self.n - 1
+    }
+}
+
+/// A rectangle of a grid's cells; rows and columns are 0-based with the ring included, ends excluded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    pub rows: Range<usize>,
+    pub columns: Range<usize>,
+}
+
+impl Window {
+    /// The `side` x `side` cells around a cell of an n x n grid. Near the grid's edge the window moves inwards, so that it
+    /// has as many cells there; a smaller grid is in it whole.
+    pub fn around(n: usize, row: usize, column: usize, side: usize) -> Self {
+        let range = |at: usize| {
+            let first = at.saturating_sub(side / 2).min(n.saturating_sub(side));
+            first..(first + side).min(n)
+        };
+        Self { rows: range(row), columns: range(column) }
+    }
+
+    /// Its cells as (row, column), row-major.
+    pub fn cells(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let columns = self.columns.clone();
+        self.rows.clone().flat_map(move |row| columns.clone().map(move |column| (row, column)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_near_the_edge_moves_inwards() {
+        assert_eq!(Window::around(100, 50, 32, 5), Window { rows: 48..53, columns: 30..35 });
+        assert_eq!(Window::around(100, 1, 99, 5), Window { rows: 0..5, columns: 95..100 });
+        assert_eq!(Window::around(3, 1, 1, 5), Window { rows: 0..3, columns: 0..3 });
+        let cells: Vec<_> = Window { rows: 1..3, columns: 4..6 }.cells().collect();
+        assert_eq!(cells, [(1, 4), (1, 5), (2, 4), (2, 5)]);
     }
 }

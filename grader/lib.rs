@@ -25,6 +25,7 @@ pub mod verdict;
 
 pub mod report;
 
+pub mod album;
 pub mod autograder;
 pub mod batch;
 pub mod cli;

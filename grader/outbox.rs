@@ -71,7 +71,8 @@ impl Target {
     }
 }
 
-fn folder_of(file: &Path) -> &Path {
+/// The folder that a file lies in.
+pub fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -89,7 +89,16 @@ impl Kernel {
         let binary = Path::new(env!("CARGO_BIN_EXE_heat-grader"));
         let mut runner = CpuRunner::new(self.program.clone(), binary, lanes);
         let initial = Arc::new(Grid::initial(n, 7));
-        let trial = Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writer_of: None, shortcuts: true };
+        let trial = Trial {
+            initial,
+            r: 0.2,
+            launches,
+            watch,
+            keep: vec![launches],
+            writers_of: None,
+            cell_reads: false,
+            shortcuts: true,
+        };
         criterion.bench_function(name, |bencher| {
             bencher.iter_custom(|iterations| {
                 // A run does many things: as many runs as criterion wants iterations, and the mean time of one thing in each.

@@ -19,12 +19,21 @@ pub struct Check {
     /// Write the JSON report here as well; `-` for standard output and nothing but it.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Put pictures here: where the grid is wrong, how often each cell is read, what one block reads and writes.
+    #[arg(long, value_name = "DIR")]
+    pub picture: Option<PathBuf>,
+    /// After the first failure say which way to go as well.
+    #[arg(long)]
+    pub hint: bool,
     /// Check again whenever the submission has changed, until Ctrl-C.
     #[arg(long)]
     pub watch: bool,
     /// Run everything again, even where nothing has changed since an earlier check.
     #[arg(long)]
     pub fresh: bool,
+    /// Of a check that `--watch` makes: where it is interrupted, the report of the check before stays.
+    #[arg(long, hide = true)]
+    pub watched: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -39,6 +48,9 @@ pub struct Grade {
     /// What the report is.
     #[arg(long, value_enum, default_value = "json")]
     pub format: ReportFormat,
+    /// Put pictures here: where the grid is wrong, how often each cell is read, what one block reads and writes.
+    #[arg(long, value_name = "DIR")]
+    pub picture: Option<PathBuf>,
     /// Print nothing that the exit code and the report say.
     #[arg(long)]
     pub quiet: bool,

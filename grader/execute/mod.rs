@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::Grid;
+use crate::grid::{Grid, Window};
 
 pub use times::{KernelTimes, RawTimes, TimedBy};
 
@@ -43,8 +43,10 @@ pub struct Trial {
     pub watch: Watch,
     /// After which launches (from 1, ascending) the grid is wanted. Final grids must be asked for too.
     pub keep: Vec<u32>,
-    /// A cell (row, column) whose last writer in the last launch is wanted; needs [`Watch::Full`].
-    pub writer_of: Option<(usize, usize)>,
+    /// Cells whose last writers in the last launch are wanted; needs [`Watch::Full`].
+    pub writers_of: Option<Window>,
+    /// Whether it is wanted how often the first launch reads each cell; needs [`Watch::Full`].
+    pub cell_reads: bool,
     /// Whether an engine may take a shorter way than the kernel as it is written (see [`cpu`]) once a launch that way gave
     /// the same bits. A failure is judged by runs without.
     pub shortcuts: bool,
@@ -64,8 +66,10 @@ pub struct Observation {
     pub input_changed: Option<InputChange>,
     /// Whether launches were made by a shortcut.
     pub shortcut: bool,
-    /// The thread that last wrote the cell asked for.
-    pub writer: Option<Actor>,
+    /// The threads that last wrote the cells asked for, row-major; `None` where nobody did. Empty when the run ended early.
+    pub writers: Vec<Option<Actor>>,
+    /// How often the first launch read each cell of its input, where that was asked for and it ran to its end.
+    pub cell_reads: Option<CellReads>,
     /// What ended the run before its last launch.
     pub fault: Option<RunFault>,
     /// What the kernel printed (capped; raw bytes made lossy UTF-8, unescaped: never show it as is).
@@ -81,6 +85,32 @@ impl Observation {
     pub fn grid_after(&self, launch: u32) -> Option<&Grid> {
         self.grids.iter().find(|(kept, _)| *kept == launch).map(|(_, grid)| grid)
     }
+}
+
+/// How often a launch read each cell of its input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellReads {
+    /// Cells a side of the grid.
+    pub n: usize,
+    /// Reads of each cell by all blocks, row-major; 65,535 stands for that and more.
+    pub all: Vec<u16>,
+    /// The same of one block in the middle of the launch; `None` when it touched neither grid.
+    pub of_block: Option<BlockReads>,
+}
+
+/// What one block reads of `in` and writes of `out`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockReads {
+    /// blockIdx x, y, z
+    pub block: [u32; 3],
+    /// The smallest window with all cells that it touched.
+    pub window: Window,
+    /// Its reads of each cell of the window, row-major.
+    pub reads: Vec<u16>,
+    /// Whether it wrote each cell of the window.
+    pub written: Vec<bool>,
+    /// Bytes of the shared arrays that it touched, static and dynamic.
+    pub shared: u64,
 }
 
 /// A CUDA thread in its block.
@@ -116,8 +146,9 @@ pub enum Memory {
     In { cell: i64 },
     /// The output grid, likewise.
     Out { cell: i64 },
-    /// A shared array: its name, and the byte offset from its start.
-    Shared { name: String, byte: i64 },
+    /// A shared array: its name, the byte offset from its start, and the lengths that it is declared with, outermost first;
+    /// none where they are not known, or its elements are not 4 bytes each.
+    Shared { name: String, byte: i64, lengths: Vec<u32> },
     /// A local array: its name when known, and the index.
     Local { name: String, index: i64 },
     /// A __device__ or __constant__ variable.

@@ -33,6 +33,7 @@ fn source(code: Code) -> &'static str {
         Code::TileTooSmall => include_str!("tile-too-small.md"),
         Code::OneBufferUnfilled => include_str!("one-buffer-unfilled.md"),
         Code::CopyEveryStep => include_str!("copy-every-step.md"),
+        Code::SettingsLeftOver => include_str!("settings-left-over.md"),
     }
 }
 
@@ -42,11 +43,25 @@ fn title(code: Code) -> &'static str {
     heading.split_once(": ").map_or(heading, |(_, title)| title)
 }
 
-/// One page as plain text, ending with a line end.
-pub fn page(code: Code) -> String {
+/// The heading of a page's last part, which says which way to go: the second stage of help, shown to those who ask for it.
+const HINT: &str = "## A hint\n";
+
+/// A page without its hint, and the hint.
+fn parts(code: Code) -> (&'static str, &'static str) {
+    source(code).split_once(HINT).unwrap_or((source(code), ""))
+}
+
+/// Which way to go, in whole sentences on one line.
+pub fn hint(code: Code) -> String {
+    parts(code).1.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One page as plain text, ending with a line end. Without its hint it says how to get that.
+pub fn page(code: Code, hinted: bool) -> String {
+    let source = if hinted { source(code) } else { parts(code).0.trim_end() };
     let mut text = format!("{}\n  {}\n", code.name(), title(code));
     let mut drawing = false;
-    for line in source(code).lines().skip(1) {
+    for line in source.lines().skip(1) {
         if line.starts_with("```") {
             drawing = !drawing;
             continue;
@@ -58,6 +73,9 @@ pub fn page(code: Code) -> String {
             _ if drawing => text.push_str(&format!("    {line}\n")),
             _ => text.push_str(&format!("  {line}\n")),
         }
+    }
+    if !hinted {
+        text.push_str(&format!("\n`heat-grader explain {} --hint` says which way to go.\n", code.name()));
     }
     text
 }
@@ -104,7 +122,12 @@ mod tests {
             let heading = source.lines().next().unwrap();
             assert!(heading.starts_with(&format!("# {}: ", code.name())), "{heading}");
             let headings: Vec<&str> = source.lines().filter(|line| line.starts_with("## ")).collect();
-            assert_eq!(headings, ["## What happens", "## How to see it", "## In the lesson"], "{}", code.name());
+            assert_eq!(
+                headings,
+                ["## What happens", "## How to see it", "## In the lesson", "## A hint"],
+                "{}",
+                code.name()
+            );
             assert_eq!(source.matches("```").count(), 2, "{} has one drawing", code.name());
             let long = source.lines().find(|line| line.chars().count() > WIDTH);
             assert_eq!(long, None, "{}", code.name());
@@ -123,10 +146,22 @@ mod tests {
 
     #[test]
     fn a_page_in_the_terminal_has_no_markup() {
-        let page = page(Code::HaloTooSmall);
+        let page = page(Code::HaloTooSmall, true);
         assert!(page.starts_with("halo-too-small\n  "), "{page}");
         assert!(!page.contains("```") && !page.contains("## "), "{page}");
         assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+
+    #[test]
+    fn the_hint_is_for_those_who_ask() {
+        for code in Code::ALL {
+            let hint = hint(code);
+            assert!(hint.len() > 60 && hint.ends_with('.') && hint.len() < 400, "{}: {hint}", code.name());
+            let first = |page: &str| page.split_whitespace().collect::<Vec<_>>().join(" ").contains(&hint);
+            assert!(first(&page(code, true)) && !first(&page(code, false)), "{}", code.name());
+        }
+        let page = page(Code::HaloTooSmall, false);
+        assert!(page.ends_with("\n\n`heat-grader explain halo-too-small --hint` says which way to go.\n"), "{page}");
     }
 
     #[test]

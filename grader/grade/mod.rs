@@ -253,7 +253,7 @@ fn run_stations(
         draft.known = Known { launch: found.geometry.clone(), written_n: found.written_n };
         draft.report.remarks = found.remarks.iter().map(build::remark).collect();
         match &found.launch {
-            Ok(launch) => draft.take_launch(launch.clone()),
+            Ok(launch) => draft.take_launch(launch.clone(), exercise.exercise.n),
             Err(check) => {
                 draft.add(check.clone());
                 return Ok(());
@@ -403,8 +403,8 @@ impl Draft {
         }
     }
 
-    fn take_launch(&mut self, launch: Launch) {
-        self.add(Check::new(CheckId::Launch, Status::Pass, build::launch_words(&launch)));
+    fn take_launch(&mut self, launch: Launch, n: u32) {
+        self.add(Check::new(CheckId::Launch, Status::Pass, build::launch_words(&launch, n)));
         if let Some(submission) = &mut self.report.submission {
             submission.launch = Some(launch);
         }
@@ -424,6 +424,8 @@ impl Draft {
         self.report.first_mismatch = first.as_ref().map(|first| build::first_mismatch(first, exercise));
         self.report.error_map = first.map(|first| first.map);
         self.report.reads = judgement.reads.as_ref().map(build::reads);
+        self.report.reads_map = judgement.reads_map;
+        self.report.apron = judgement.apron;
         self.report.timing = judgement.timing;
         self.report.hazards = judgement.hazards.iter().map(build::hazard).collect();
         self.report.output = escape::block(&judgement.output, escape::OUTPUT);

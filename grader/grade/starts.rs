@@ -65,7 +65,7 @@ impl ReferenceRun {
     fn answers(&self, request: &Request) -> bool {
         let (mine, wanted) = (&self.trial, &request.trial);
         (self.on, mine.r, mine.watch, mine.shortcuts) == (request.on, wanted.r, wanted.watch, wanted.shortcuts)
-            && wanted.writer_of.is_none()
+            && wanted.writers_of.is_none()
             && wanted.keep.iter().all(|launch| mine.keep.contains(launch))
     }
 }

@@ -42,7 +42,7 @@ pub struct GivenRow {
 /// asked for.
 pub fn answer(given: Option<&Given>, reads: Option<&Reads>, n: u32, timed: bool) -> Check {
     let Some(given) = given.filter(|given| !given.rows.is_empty() || !given.ship.trim().is_empty()) else {
-        let summary = "no rows and no sentence found";
+        let summary = "no result rows and no sentence found";
         return Check::new(CheckId::Answer, Status::Warn, summary)
             .with("Fill in `rows:` and `ship:` at the end of heat.cu, or in an answer.md beside it.")
             .with(WITHOUT_GPU);
@@ -50,11 +50,11 @@ pub fn answer(given: Option<&Given>, reads: Option<&Reads>, n: u32, timed: bool)
     let remarks = remarks(given, reads, n, timed);
     let troubled = remarks.iter().any(|remark| remark.trouble);
     let (status, summary) = match (troubled, reads.is_some()) {
-        (true, _) => (Status::Warn, "the rows or the sentence need another look"),
+        (true, _) => (Status::Warn, "the result rows or the sentence need another look"),
         (false, true) if given.rows.iter().any(|row| row.ms.is_some()) => {
-            (Status::Pass, "two rows and a sentence, in agreement with what was measured")
+            (Status::Pass, "both result rows and the sentence agree with what was measured")
         }
-        (false, true) => (Status::Pass, "a row and a sentence, in agreement with what was measured"),
+        (false, true) => (Status::Pass, "the result row and the sentence agree with what was measured"),
         (false, false) => (Status::Skip, "not compared: no words were counted"),
     };
     let mut check = Check::new(CheckId::Answer, status, summary);
@@ -78,13 +78,13 @@ fn remarks(given: &Given, reads: Option<&Reads>, n: u32, timed: bool) -> Vec<Rem
     let mut remarks = Vec::new();
     match (given.rows.iter().find_map(|row| row.reads), reads) {
         (Some(number), Some(reads)) => remarks.push(reads_row(number, reads)),
-        (None, _) => remarks.push(remark(true, "There is no row with the words read per cell-step.".to_owned())),
+        (None, _) => remarks.push(remark(true, "There is no result row with the words read per cell-step.".to_owned())),
         (Some(_), None) => {}
     }
     match given.rows.iter().find_map(|row| Some((row, row.ms?))) {
         Some((row, ms)) => remarks.push(timing_row(row, ms, n)),
-        None if timed => remarks.push(remark(true, "There is no row with a time in ms.".to_owned())),
-        None => remarks.push(remark(false, format!("There is no row with a time in ms. {WITHOUT_GPU}"))),
+        None if timed => remarks.push(remark(true, "There is no result row with a time in ms.".to_owned())),
+        None => remarks.push(remark(false, format!("There is no result row with a time in ms. {WITHOUT_GPU}"))),
     }
     if given.ship.trim().is_empty() {
         remarks.push(remark(true, "There is no sentence on when you would ship it.".to_owned()));

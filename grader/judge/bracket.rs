@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::cells::WrongCell;
 use super::error_map::ErrorMap;
+use super::neighbourhood::Neighbourhood;
 use crate::execute::Observation;
 use crate::grid::Grid;
 
@@ -29,6 +30,8 @@ pub struct WrongLaunch {
     pub grid: Arc<Grid>,
     /// All its wrong cells.
     pub map: ErrorMap,
+    /// The cells around the first.
+    pub around: Neighbourhood,
 }
 
 /// The last grid known to be right, and the first launch known to be wrong.
@@ -108,7 +111,8 @@ mod tests {
     fn bracket(right: u32, wrong: u32) -> Bracket {
         let grid = Arc::new(Grid::initial(3, 1));
         let cell = WrongCell { row: 1, column: 1, expected: 0.0, got: 1.0 };
-        let wrong = WrongLaunch { launch: wrong, cell, grid: grid.clone(), map: ErrorMap::default() };
+        let around = Neighbourhood::of(&cell, &grid, &grid, 0.0);
+        let wrong = WrongLaunch { launch: wrong, cell, grid: grid.clone(), map: ErrorMap::default(), around };
         Bracket { right: (right, grid), wrong: Some(wrong), start: Start::LastRight }
     }
 

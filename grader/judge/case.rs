@@ -16,6 +16,7 @@ use anyhow::{Context, bail, ensure};
 use super::bracket::{Bracket, Start, WrongLaunch};
 use super::cells::{Difference, WrongCell, compare};
 use super::error_map::ErrorMap;
+use super::neighbourhood::Neighbourhood;
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
 use crate::execute::{Observation, Processor, Trial, Watch};
@@ -95,8 +96,15 @@ impl<'a> Case<'a> {
                 let keep = bracket.keep();
                 let launches = keep.last().copied().unwrap_or(1);
                 let initial = bracket.initial(&self.trial.initial);
-                let trial =
-                    Trial { initial, launches, keep, watch: Watch::Fast, shortcuts: false, ..self.trial.clone() };
+                let trial = Trial {
+                    initial,
+                    launches,
+                    keep,
+                    watch: Watch::Fast,
+                    cell_reads: false,
+                    shortcuts: false,
+                    ..self.trial.clone()
+                };
                 Some(Request { program: Program::Submission, on: self.outcome.planned.on, trial, fresh: true })
             }
             Step::NarrowReference(bracket, _) => {
@@ -111,7 +119,8 @@ impl<'a> Case<'a> {
                     launches: 1,
                     keep: vec![1],
                     watch: Watch::Full,
-                    writer_of: Some((first.cell.row, first.cell.column)),
+                    cell_reads: false,
+                    writers_of: Some(first.around.window.clone()),
                     ..self.trial.clone()
                 },
             }),
@@ -153,6 +162,7 @@ impl<'a> Case<'a> {
             outcome.last = self.kept.last().map(|(_, grid)| grid.clone());
         }
         outcome.words_read = seen.words_read;
+        outcome.cell_reads = seen.cell_reads;
         outcome.hazards = seen.hazards;
         outcome.input_changed = seen.input_changed;
         outcome.fault = seen.fault;
@@ -313,6 +323,7 @@ impl<'a> Case<'a> {
             cell: wrong.cell,
             writer: Writer::Unknown,
             map: wrong.map.clone(),
+            around: wrong.around.clone(),
             before: bracket.is_placed().then(|| bracket.right.1.clone()),
             after: wrong.grid.clone(),
         });
@@ -320,11 +331,14 @@ impl<'a> Case<'a> {
 
     fn fold_attribution(&mut self, seen: &Observation) -> Step {
         if let Some(first) = &mut self.outcome.first {
-            first.writer = match (seen.writer, &seen.fault) {
-                (Some(actor), _) => Writer::By(actor),
-                (None, None) => Writer::Nobody,
-                (None, Some(_)) => Writer::Unknown,
+            let here = (first.cell.row, first.cell.column);
+            let cells = first.around.window.cells();
+            first.writer = match cells.zip(&seen.writers).find(|(cell, _)| *cell == here) {
+                Some((_, Some(actor))) => Writer::By(*actor),
+                Some((_, None)) => Writer::Nobody,
+                None => Writer::Unknown,
             };
+            first.around.note_writers(&seen.writers);
         }
         Step::Done
     }
@@ -338,7 +352,8 @@ impl<'a> Case<'a> {
             launches: keep.last().copied().unwrap_or(1),
             watch: Watch::Fast,
             keep,
-            writer_of: None,
+            writers_of: None,
+            cell_reads: false,
             shortcuts: self.trial.shortcuts,
         };
         Request { program: Program::Reference, on: self.outcome.planned.on, trial, fresh: false }
@@ -363,8 +378,10 @@ impl<'a> Case<'a> {
 
     /// A launch with wrong cells, `since` launches after the grids agreed.
     fn wrong(&self, launch: u32, cell: WrongCell, expected: &Grid, got: &Arc<Grid>, since: u32) -> WrongLaunch {
-        let map = ErrorMap::between(expected, got, self.tolerance(since));
-        WrongLaunch { launch, cell, grid: got.clone(), map }
+        let tolerance = self.tolerance(since);
+        let map = ErrorMap::between(expected, got, tolerance);
+        let around = Neighbourhood::of(&cell, expected, got, tolerance);
+        WrongLaunch { launch, cell, grid: got.clone(), map, around }
     }
 
     fn kept_grid(&self, launch: u32) -> Option<&Arc<Grid>> {

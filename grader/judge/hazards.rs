@@ -139,10 +139,11 @@ fn hazards_of(seen: &Seen, id: CheckId) -> Option<Check> {
     let times = words::counted(first.hazard.count, "time");
     let mut check = Check::new(id, status, first.message())
         .with(format!("First in launch {} at n = {}; seen {times} there.", first.hazard.launch, first.n))
-        .with(advice_on(&first.hazard))
+        .with(advice_on(&first.hazard, seen))
         .at(first.hazard.place);
-    let said = first.message();
-    let more: Vec<&&SeenHazard> = more.iter().filter(|seen| seen.message() != said).collect();
+    // One site is seen at several words, columns and sizes, and told once.
+    let mut told = std::collections::HashSet::from([subject(&first.hazard)]);
+    let more: Vec<&&SeenHazard> = more.iter().filter(|seen| told.insert(subject(&seen.hazard))).collect();
     check.details.extend(more.iter().take(MORE).map(|seen| format!("Also {}.", seen.message())));
     if more.len() > MORE {
         check.details.push(format!("And {} more.", words::counted((more.len() - MORE) as u64, "hazard")));
@@ -150,9 +151,35 @@ fn hazards_of(seen: &Seen, id: CheckId) -> Option<Check> {
     Some(check)
 }
 
+/// What a hazard is about: its kind, its lines and what was touched, whichever thread and word it was.
+pub(super) fn subject(hazard: &Hazard) -> (HazardKind, Option<u32>, Option<u32>, Option<String>) {
+    let line = |place: Option<crate::execute::Place>| place.map(|place| place.line);
+    let touched = hazard.memory.as_ref().map(|memory| match memory {
+        Memory::In { .. } => "in".to_owned(),
+        Memory::Out { .. } => "out".to_owned(),
+        Memory::Shared { name, .. } => format!("shared {name}"),
+        Memory::Local { name, .. } => format!("local {name}"),
+        Memory::Device { name } => format!("device {name}"),
+        Memory::Wild { .. } => "wild".to_owned(),
+    });
+    (hazard.kind, line(hazard.place), line(hazard.other.and_then(|(_, place)| place)), touched)
+}
+
+/// Whether threads race for the shared array of a hazard: then what was not written yet may be written too late.
+fn raced_for(hazard: &Hazard, seen: &Seen) -> bool {
+    let Some(Memory::Shared { name, .. }) = &hazard.memory else { return false };
+    let same = |other: &Hazard| matches!(&other.memory, Some(Memory::Shared { name: touched, .. }) if touched == name);
+    seen.gating()
+        .flat_map(|outcome| &outcome.hazards)
+        .any(|other| other.kind == HazardKind::ReadWriteRace && same(other))
+}
+
 /// What to look at next, by what was touched.
-fn advice_on(hazard: &Hazard) -> &'static str {
+fn advice_on(hazard: &Hazard, seen: &Seen) -> &'static str {
     match (hazard.kind, &hazard.memory) {
+        (HazardKind::NeverWritten, _) if raced_for(hazard, seen) => {
+            "Threads race for that array (see `race`): the one that fills the word may only come later."
+        }
         (HazardKind::OutOfRange, Some(Memory::Shared { .. } | Memory::Local { .. })) => {
             "Compare the largest index with the size the array is declared with: the apron has a halo on each side."
         }
@@ -220,9 +247,9 @@ fn changed_input(outcome: &Outcome) -> Option<Check> {
 
 fn deadlock(outcome: &Outcome) -> Option<Check> {
     let RunFault::Deadlock { launch } = outcome.fault.as_ref()? else { return None };
-    let summary = format!(
-        "launch {launch} never ended: no thread of a block could leave its barrier (n = {})",
-        outcome.planned.n
-    );
-    Some(Check::new(CheckId::Race, Status::Fail, summary).with(advice(HazardKind::BarrierDivergence)))
+    let summary = format!("launch {launch} never ended: no thread of a block could go on (n = {})", outcome.planned.n);
+    Some(Check::new(CheckId::Race, Status::Fail, summary).with(
+        "Some thread waits for others that never come: at a __syncthreads() for all threads of its block, at a shuffle or \
+         a __syncwarp() for all lanes that its mask names.",
+    ))
 }

@@ -12,6 +12,8 @@ mod clock;
 pub mod diagnosis;
 pub mod error_map;
 pub mod hazards;
+pub mod loads;
+pub mod neighbourhood;
 pub mod outcome;
 pub mod plan;
 mod portable;
@@ -23,6 +25,7 @@ mod words;
 
 use diagnosis::{Cause, Known};
 use hazards::SeenHazard;
+use loads::{Apron, ReadsMap};
 use outcome::{FirstMismatch, Outcome};
 use plan::{Kind, Means, Planned, Scope};
 use reads::Reads;
@@ -101,6 +104,10 @@ pub struct Judgement {
     pub first_mismatch: Option<FirstMismatch>,
     /// What the count trial counted.
     pub reads: Option<Reads>,
+    /// How often each cell is read in a launch; `None` when no thread was watched.
+    pub reads_map: Option<ReadsMap>,
+    /// What one block reads and writes, likewise.
+    pub apron: Option<Apron>,
     /// What the clock said; `None` without a GPU, and when no timing was made.
     pub timing: Option<Timing>,
     /// All hazards of the trials that gate, each site once.
@@ -169,6 +176,8 @@ impl<'a> Judge<'a> {
             checks,
             first_mismatch: self.outcomes.iter().filter(strict_failure).find_map(|outcome| outcome.first.clone()),
             reads: reads::measured(&seen),
+            reads_map: loads::map(&seen),
+            apron: loads::apron(&seen),
             timing,
             hazards: hazards::all(&seen),
             output: output(&seen),

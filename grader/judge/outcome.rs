@@ -2,10 +2,11 @@
 
 use super::cells::{Difference, Mismatches, WrongCell};
 use super::error_map::ErrorMap;
+use super::neighbourhood::Neighbourhood;
 use super::plan::Planned;
 use std::sync::Arc;
 
-use crate::execute::{Actor, Hazard, InputChange, RawTimes, RunFault};
+use crate::execute::{Actor, CellReads, Hazard, InputChange, RawTimes, RunFault};
 use crate::grid::Grid;
 
 /// Who wrote the first wrong cell.
@@ -31,6 +32,8 @@ pub struct FirstMismatch {
     pub writer: Writer,
     /// All wrong cells after that launch.
     pub map: ErrorMap,
+    /// The cells around the first.
+    pub around: Neighbourhood,
     /// The grid before that launch, where it is known to be right.
     pub before: Option<Arc<Grid>>,
     /// The grid after it.
@@ -86,6 +89,8 @@ pub struct Outcome {
     pub first: Option<FirstMismatch>,
     /// 4-byte words read from global memory, a value a launch; empty when not counted.
     pub words_read: Vec<u64>,
+    /// How often the first launch read each cell, where that was watched.
+    pub cell_reads: Option<CellReads>,
     pub hazards: Vec<Hazard>,
     pub input_changed: Option<InputChange>,
     pub fault: Option<RunFault>,
@@ -110,6 +115,7 @@ impl Outcome {
             furthest: 0.0,
             first: None,
             words_read: Vec::new(),
+            cell_reads: None,
             hazards: Vec::new(),
             input_changed: None,
             fault: None,

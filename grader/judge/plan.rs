@@ -93,7 +93,8 @@ impl Planned {
             launches: self.launches,
             watch: self.watch,
             keep: self.keep.clone(),
-            writer_of: None,
+            writers_of: None,
+            cell_reads: self.kind == Kind::Hazards && self.watch == Watch::Full,
             shortcuts: true,
         }
     }

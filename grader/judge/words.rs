@@ -51,13 +51,41 @@ pub fn memory(memory: &Memory, n: u32) -> String {
     match memory {
         Memory::In { cell } => grid_cell("in", *cell, n),
         Memory::Out { cell } => grid_cell("out", *cell, n),
-        Memory::Shared { name, byte } if byte % 4 == 0 => format!("shared array {name}, word {}", byte / 4),
-        Memory::Shared { name, byte } => format!("shared array {name}, byte {byte}"),
+        Memory::Shared { name, byte, lengths } => shared(name, *byte, lengths),
         Memory::Local { name, index } if name.is_empty() => format!("a local array, index {index}"),
         Memory::Local { name, index } => format!("local array {name}[{index}]"),
         Memory::Device { name } => format!("device variable {name}"),
         Memory::Wild { address } => format!("address {address:#x}, which belongs to no grid or array"),
     }
+}
+
+/// `tile[8][32] of shared array tile[12][36]`; a word of the array where its shape is not known.
+fn shared(name: &str, byte: i64, lengths: &[u32]) -> String {
+    if byte % 4 != 0 {
+        return format!("byte {byte} of shared array {name}");
+    }
+    let brackets = |index: String| format!("[{index}]");
+    let declared: String = lengths.iter().map(|length| brackets(length.to_string())).collect();
+    match lengths.split_first() {
+        None => format!("word {} of shared array {name}", byte / 4),
+        Some((_, inner)) => {
+            let (mut indices, mut rest) = (Vec::new(), byte / 4);
+            for &length in inner.iter().rev() {
+                indices.push(rest.rem_euclid(length.max(1).into()));
+                rest = rest.div_euclid(length.max(1).into());
+            }
+            indices.push(rest);
+            let element: String = indices.iter().rev().map(|index| brackets(index.to_string())).collect();
+            format!("{name}{element} of shared array {name}{declared}")
+        }
+    }
+}
+
+/// Whether a word lies in an array of that shape: then an index beyond one dimension has led to another row.
+fn lands_inside(memory: &Memory) -> bool {
+    let Memory::Shared { byte, lengths, .. } = memory else { return false };
+    let bytes = lengths.iter().map(|&length| i64::from(length)).product::<i64>() * 4;
+    !lengths.is_empty() && (0..bytes).contains(byte)
 }
 
 fn grid_cell(grid: &str, cell: i64, n: u32) -> String {
@@ -70,6 +98,9 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
     let target = hazard.memory.as_ref().map_or_else(|| "memory".to_owned(), |touched| memory(touched, n));
     let access = if hazard.store { "store to" } else { "load of" };
     let what = match hazard.kind {
+        HazardKind::OutOfRange if hazard.memory.as_ref().is_some_and(lands_inside) => {
+            format!("an index is out of range: it leads to {target}")
+        }
         HazardKind::OutOfRange => format!("{access} {target} is out of range"),
         HazardKind::NeverWritten => format!("load of {target}, which no thread has written"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
@@ -113,6 +144,21 @@ mod tests {
     #[test]
     fn a_cell_before_the_grid_has_a_negative_row() {
         assert_eq!(memory(&Memory::In { cell: -101 }, 100), "in[-101] (row -2, column 99)");
+    }
+
+    #[test]
+    fn a_shared_word_is_named_by_its_row_and_column() {
+        let word = |word: i64, lengths: &[u32]| {
+            memory(&Memory::Shared { name: "tile".to_owned(), byte: 4 * word, lengths: lengths.to_vec() }, 100)
+        };
+        assert_eq!(word(304, &[10, 34]), "tile[8][32] of shared array tile[10][34]");
+        assert_eq!(word(432, &[432]), "tile[432] of shared array tile[432]");
+        assert_eq!(word(432, &[12, 36]), "tile[12][0] of shared array tile[12][36]");
+        assert_eq!(word(-1, &[12, 36]), "tile[-1][35] of shared array tile[12][36]");
+        assert_eq!(word(60, &[2, 4, 8]), "tile[1][3][4] of shared array tile[2][4][8]");
+        assert_eq!(word(304, &[]), "word 304 of shared array tile");
+        let part = Memory::Shared { name: "tile".to_owned(), byte: 6, lengths: vec![4] };
+        assert_eq!(memory(&part, 100), "byte 6 of shared array tile");
     }
 
     #[test]

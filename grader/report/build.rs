@@ -2,7 +2,8 @@
 
 use super::escape;
 use super::{
-    Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Other, Reads, Real, Remark, Report, SCHEMA, Sanitizer,
+    Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Neighbourhood, Other, Reads, Real, Remark, Report,
+    SCHEMA, Sanitizer,
 };
 use crate::execute::Place;
 use crate::execute::sanitized::Sanitized;
@@ -11,6 +12,7 @@ use crate::exit_code::ExitCode;
 use crate::judge::answer::Given;
 use crate::judge::diagnosis::{self, Code};
 use crate::judge::hazards::SeenHazard;
+use crate::judge::neighbourhood;
 use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::judge::sanitizer;
@@ -43,6 +45,8 @@ impl Report {
             first_mismatch: None,
             error_map: None,
             reads: None,
+            reads_map: None,
+            apron: None,
             hazards: Vec::new(),
             sanitizer: None,
             timing: None,
@@ -114,6 +118,25 @@ pub fn first_mismatch(first: &outcome::FirstMismatch, exercise: &Exercise) -> Fi
         difference: Real(first.cell.difference()),
         block: actor.map(|actor| actor.block),
         thread: actor.map(|actor| actor.thread),
+        around: Some(around(&first.around)),
+    }
+}
+
+fn around(around: &neighbourhood::Neighbourhood) -> Neighbourhood {
+    let side = around.window.columns.len().max(1);
+    let rows = |values: &[f32]| {
+        values.chunks(side).map(|row| row.iter().map(|&value| Real::of_f32(value)).collect()).collect::<Vec<_>>()
+    };
+    let marks = |row: &[bool]| row.iter().map(|&wrong| if wrong { '#' } else { '.' }).collect();
+    let lines = |at: Vec<usize>| at.into_iter().map(|at| at as u32).collect();
+    Neighbourhood {
+        row: around.window.rows.start as u32,
+        column: around.window.columns.start as u32,
+        expected: rows(&around.expected),
+        got: rows(&around.got),
+        wrong: around.wrong.chunks(side).map(marks).collect(),
+        block_rows: lines(around.block_rows()),
+        block_columns: lines(around.block_columns()),
     }
 }
 
@@ -143,6 +166,13 @@ pub fn remark(remark: &remarks::Remark) -> Remark {
         }
         HostFault::CopyEveryStep => {
             (Code::CopyEveryStep, "the grid is copied to the host after every launch: the loop spends its time on that")
+        }
+        HostFault::LaunchNotSet => (
+            Code::SettingsLeftOver,
+            "kTwoStepLaunch is still nullptr: the program runs and times no kernel of yours, and prints no result rows",
+        ),
+        HostFault::WordsNotSet => {
+            (Code::SettingsLeftOver, "kTwoStepWordsRead is still 0: the program prints 0 words read a cell-step")
         }
     };
     Remark { code, line: remark.line, sentence: sentence.to_owned(), explain: page_command(code) }
@@ -195,8 +225,8 @@ pub fn answer(given: &Given) -> Answer {
     Answer { rows: given.rows.iter().map(|row| escape::line(&row.text)).collect(), ship: escape::line(&given.ship) }
 }
 
-/// A launch in one line.
-pub fn launch_words(launch: &Launch) -> String {
+/// A launch in one line; `n` is the size that its grid is for.
+pub fn launch_words(launch: &Launch, n: u32) -> String {
     let [x, y, z] = launch.block;
     let [columns, rows, layers] = launch.grid;
     let third = |number: u32| if number == 1 { String::new() } else { format!("x{number}") };
@@ -209,5 +239,5 @@ pub fn launch_words(launch: &Launch) -> String {
         (LaunchSource::LaunchStatement, None) => "launch statement".to_owned(),
         (LaunchSource::Default, _) => "default: the file has no launch".to_owned(),
     };
-    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} ({source})", third(z), third(layers))
+    format!("block {x}x{y}{}, grid {columns}x{rows}{}{shared} at n = {n} ({source})", third(z), third(layers))
 }

@@ -3,7 +3,7 @@
 //! [`Report`] is the whole result of a grade, and the JSON that pipelines read: its fields are the contract, version
 //! [`SCHEMA`], and `schema-1.json` beside this file is its JSON Schema. [`text`] is what a learner reads; [`gradescope`],
 //! [`junit`] and [`github`] are what the systems of those names read; [`html`] is the class page that an instructor opens,
-//! [`picture`] the wrong cells as a PNG.
+//! [`picture`] the wrong cells and the cells read as PNG, [`apron`] what one block reads as SVG.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,27 @@ use crate::execute::HazardKind;
 use crate::execute::sanitized::SanitizerTool;
 pub use crate::judge::diagnosis::Code;
 pub use crate::judge::error_map::ErrorMap;
+pub use crate::judge::loads::{Apron, ReadsMap};
 use crate::judge::plan::Scope;
 pub use crate::judge::timing::Timing;
 use crate::submission::LaunchSource;
 use crate::verdict::{Check, CheckId, Verdict};
 
+pub mod apron;
 pub mod build;
 pub mod escape;
 pub mod github;
 pub mod gradescope;
+mod hint;
 pub mod html;
 pub mod json;
 pub mod junit;
 pub mod picture;
 mod real;
+mod sketch;
 pub mod text;
+pub mod trade;
+mod wrap;
 
 pub use real::Real;
 
@@ -76,6 +82,12 @@ pub struct Report {
     pub error_map: Option<ErrorMap>,
     /// Null when no launch was counted.
     pub reads: Option<Reads>,
+    /// How often a launch on a small grid reads each cell; null when no thread was watched.
+    #[serde(default)]
+    pub reads_map: Option<ReadsMap>,
+    /// What one block of a watched launch reads and writes; null when no thread was watched.
+    #[serde(default)]
+    pub apron: Option<Apron>,
     /// Each site once, in the order in which they were seen.
     pub hazards: Vec<Hazard>,
     /// What compute-sanitizer's tools said; null unless they were asked for and could run.
@@ -181,6 +193,29 @@ pub struct FirstMismatch {
     pub block: Option<[u32; 3]>,
     /// That thread (x, y, z) in its block.
     pub thread: Option<[u32; 3]>,
+    /// The cells around it; null in reports of graders that did not look.
+    #[serde(default)]
+    pub around: Option<Neighbourhood>,
+}
+
+/// A few rows and columns around the first cell that disagrees, after that launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbourhood {
+    /// Row of its first cells.
+    pub row: u32,
+    /// Column of its first cells.
+    pub column: u32,
+    /// A list a row.
+    pub expected: Vec<Vec<Real>>,
+    /// Likewise.
+    pub got: Vec<Vec<Real>>,
+    /// A string a row and a character a cell: `#` where it is wrong, else `.`.
+    pub wrong: Vec<String>,
+    /// Rows at which the cells of other blocks begin, by who wrote them.
+    pub block_rows: Vec<u32>,
+    /// Columns likewise.
+    pub block_columns: Vec<u32>,
 }
 
 /// Words read from global memory by one launch.

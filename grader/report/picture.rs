@@ -1,4 +1,4 @@
-//! The error map as a PNG: where a grid is wrong, and by how much.
+//! The error map as a PNG: where a grid is wrong, and by how much. [`reads`] draws how often each cell is read.
 //!
 //! One square a bin. Its area is the share of the bin's cells that are wrong, its colour the decade of the largest error:
 //! the colours fall in lightness from small to large, so they can be told apart without seeing hue and in print. A bin
@@ -6,6 +6,8 @@
 
 use super::{ErrorMap, Report};
 use crate::judge::error_map::{DECADES, NOT_FINITE};
+
+pub mod reads;
 
 /// Pixels around the bins, so that a frame at a corner fits.
 pub const MARGIN: usize = 3;
@@ -24,7 +26,7 @@ const FIRST_DECADE: u8 = 2;
 pub type Colour = [u8; 3];
 
 /// The ground on which the bins lie, and the ink of crosses and of the frame.
-const PAPER: [Colour; 2] = [[0xf4, 0xf5, 0xf7], [0x0b, 0x0d, 0x12]];
+pub const PAPER: [Colour; 2] = [[0xf4, 0xf5, 0xf7], [0x0b, 0x0d, 0x12]];
 /// Colours of the decades of the relative error, smallest first (matplotlib's plasma, turned round).
 pub const SHADES: [Colour; DECADES.len()] = [
     [0xfc, 0xce, 0x25],
@@ -40,18 +42,18 @@ pub const SHADES: [Colour; DECADES.len()] = [
 /// The error map of a report as a PNG file's bytes; `None` when every cell was right.
 pub fn error_map(report: &Report) -> Option<Vec<u8>> {
     let map = report.error_map.as_ref()?;
-    let mut canvas = Canvas::new(map.bins());
+    let mut bins = Bins::new(map.bins());
     for row in 0..map.bins() {
         for column in 0..map.bins() {
             if let Some((share, error)) = map.at(row, column) {
-                canvas.bin(row, column, share, error);
+                bins.bin(row, column, share, error);
             }
         }
     }
     if let Some(first) = &report.first_mismatch {
-        canvas.frame(bin_of(map, first.row), bin_of(map, first.column));
+        bins.frame(bin_of(map, first.row), bin_of(map, first.column));
     }
-    canvas.png()
+    bins.canvas.png()
 }
 
 /// Pixels a side of the map's picture, margins included.
@@ -71,24 +73,65 @@ fn bin_of(map: &ErrorMap, at: u32) -> usize {
 
 /// Palette indices, row-major.
 struct Canvas {
-    /// Pixels a side.
-    side: usize,
-    /// Pixels a side of a bin.
-    bin: usize,
+    /// Pixels across and down.
+    width: usize,
+    height: usize,
     pixels: Vec<u8>,
 }
 
 impl Canvas {
-    fn new(bins: usize) -> Self {
-        let bin = pixels_a_bin(bins);
-        let side = bin * bins + 2 * MARGIN;
-        Self { side, bin, pixels: vec![GROUND; side * side] }
+    fn blank(width: usize, height: usize) -> Self {
+        let (width, height) = (width.max(1), height.max(1));
+        Self { width, height, pixels: vec![GROUND; width * height] }
     }
 
     fn set(&mut self, x: usize, y: usize, colour: u8) {
-        if x < self.side && y < self.side {
-            self.pixels[y * self.side + x] = colour;
+        if x < self.width && y < self.height {
+            self.pixels[y * self.width + x] = colour;
         }
+    }
+
+    /// A rectangle from its left upper corner.
+    fn fill(&mut self, (left, top): (usize, usize), (width, height): (usize, usize), colour: u8) {
+        for y in top..top + height {
+            for x in left..left + width {
+                self.set(x, y, colour);
+            }
+        }
+    }
+
+    fn png(&self) -> Option<Vec<u8>> {
+        // Two pixels a byte: the palette has fewer than sixteen colours.
+        let packed: Vec<u8> = self
+            .pixels
+            .chunks(self.width)
+            .flat_map(|row| row.chunks(2).map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or(GROUND)))
+            .collect();
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_depth(png::BitDepth::Four);
+        encoder.set_palette(PAPER.iter().chain(&SHADES).flatten().copied().collect::<Vec<u8>>());
+        encoder.set_compression(png::Compression::High);
+        let mut writer = encoder.write_header().ok()?;
+        writer.write_image_data(&packed).ok()?;
+        writer.finish().ok()?;
+        Some(bytes)
+    }
+}
+
+/// A canvas of square bins.
+struct Bins {
+    canvas: Canvas,
+    /// Pixels a side of a bin.
+    bin: usize,
+}
+
+impl Bins {
+    fn new(bins: usize) -> Self {
+        let bin = pixels_a_bin(bins);
+        let side = bin * bins + 2 * MARGIN;
+        Self { canvas: Canvas::blank(side, side), bin }
     }
 
     fn bin(&mut self, row: usize, column: usize, share: f64, error: u8) {
@@ -96,8 +139,8 @@ impl Canvas {
         if error == NOT_FINITE {
             for at in 0..self.bin - 1 {
                 for (x, y) in [(at, at), (self.bin - 2 - at, at)] {
-                    self.set(left + x, top + y, INK);
-                    self.set(left + x + 1, top + y, INK);
+                    self.canvas.set(left + x, top + y, INK);
+                    self.canvas.set(left + x + 1, top + y, INK);
                 }
             }
             return;
@@ -107,11 +150,7 @@ impl Canvas {
         let room = self.bin - 1;
         let side = ((room as f64 * share.sqrt()).round().max(SMALLEST) as usize).min(room);
         let off = (room - side) / 2;
-        for y in 0..side {
-            for x in 0..side {
-                self.set(left + off + x, top + off + y, FIRST_DECADE + decade);
-            }
-        }
+        self.canvas.fill((left + off, top + off), (side, side), FIRST_DECADE + decade);
     }
 
     /// A frame two pixels wide just outside a bin.
@@ -122,29 +161,10 @@ impl Canvas {
             let length = self.bin - 2 + 2 * out;
             for at in 0..=length {
                 for (x, y) in [(at, 0), (at, length), (0, at), (length, at)] {
-                    self.set(x0 + x, y0 + y, INK);
+                    self.canvas.set(x0 + x, y0 + y, INK);
                 }
             }
         }
-    }
-
-    fn png(&self) -> Option<Vec<u8>> {
-        // Two pixels a byte: the palette has fewer than sixteen colours.
-        let packed: Vec<u8> = self
-            .pixels
-            .chunks(self.side)
-            .flat_map(|row| row.chunks(2).map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or(GROUND)))
-            .collect();
-        let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(&mut bytes, self.side as u32, self.side as u32);
-        encoder.set_color(png::ColorType::Indexed);
-        encoder.set_depth(png::BitDepth::Four);
-        encoder.set_palette(PAPER.iter().chain(&SHADES).flatten().copied().collect::<Vec<u8>>());
-        encoder.set_compression(png::Compression::High);
-        let mut writer = encoder.write_header().ok()?;
-        writer.write_image_data(&packed).ok()?;
-        writer.finish().ok()?;
-        Some(bytes)
     }
 }
 
@@ -175,12 +195,13 @@ mod tests {
             difference: Real(1.0),
             block: None,
             thread: None,
+            around: None,
         };
         Report { error_map: Some(map), first_mismatch: Some(first), ..Report::blank() }
     }
 
     /// Width, height, and the colour of each pixel.
-    fn decoded(bytes: &[u8]) -> (usize, usize, Vec<Colour>) {
+    pub fn decoded(bytes: &[u8]) -> (usize, usize, Vec<Colour>) {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::EXPAND);
         let mut reader = decoder.read_info().unwrap();

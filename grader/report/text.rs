@@ -8,27 +8,36 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
+use super::wrap::{WIDTH, cut, wrap, wrapped};
 use super::{Diagnostic, Report};
-use super::{escape, github};
+use super::{escape, github, hint, sketch, trade};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
+use crate::explain;
 use crate::judge::plan::Scope;
 use crate::judge::timing;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
-/// Columns of a line.
-const WIDTH: usize = 80;
 /// Columns before a check's summary.
 const INDENT: usize = 14;
 /// Lines of source shown before and after the one in question.
 const AROUND: u32 = 2;
+/// Sentences of evidence shown.
+const EVIDENCE: usize = 2;
 /// Compiler messages shown.
 const MESSAGES: usize = 4;
+/// Lines shown of the learner's sentence.
+const SHIP: usize = 6;
 /// Lines shown of what the kernel printed.
 const PRINTED: usize = 5;
 
 /// The report as text, with ANSI colours. `source` is heat.cu's text, for the excerpt.
 pub fn render(report: &Report, source: Option<&str>) -> String {
+    render_with(report, source, false)
+}
+
+/// The same; `hint` adds to the first failure which way to go, the second stage of help as the lesson has it.
+pub fn render_with(report: &Report, source: Option<&str>, hint: bool) -> String {
     if let (Some(error), true) = (&report.error, report.exit_code == ExitCode::Usage as u8) {
         return github::harmless(&wrapped(&format!("heat-grader: {error}"), 0));
     }
@@ -36,19 +45,17 @@ pub fn render(report: &Report, source: Option<&str>) -> String {
     if let Some(error) = &report.error {
         text.push_str(&wrapped(&format!("could not grade: {error}"), 0));
     }
-    for check in &report.checks {
-        text.push_str(&check_line(check, report.verdict == Verdict::Fail));
-    }
+    text.push_str(&check_lines(report));
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
-        text.push_str(&first_cause(report, check));
-        for beside in failed_beside(check, report) {
-            text.push_str(&explanation(beside, report, source));
-        }
+        text.push_str(&beside(check, report, source));
+        text.push_str(&first_cause(report));
+        text.push_str(&second_stage(report, check, hint));
     }
     text.push_str(&remarks(report));
     text.push_str(&sanitizer(report));
     text.push_str(&printed(&report.output));
+    text.push_str(&told_trade(report));
     text.push_str(&closing(report));
     github::harmless(&text)
 }
@@ -131,6 +138,27 @@ fn face(status: Status) -> (&'static str, Style) {
     }
 }
 
+/// A line a check; what was not reached, one after the other for the same reason, shares one.
+fn check_lines(report: &Report) -> String {
+    let mut text = String::new();
+    let alike = |one: &Check, next: &Check| {
+        one.status == Status::Skip && next.status == Status::Skip && one.summary == next.summary
+    };
+    for checks in report.checks.chunk_by(alike) {
+        match checks {
+            [check] => text.push_str(&check_line(check, report.verdict == Verdict::Fail)),
+            _ => {
+                let (face, style) = face(Status::Skip);
+                let names: Vec<&str> = checks.iter().map(|check| check.id.name()).collect();
+                let summary = checks.first().map_or("", |check| &check.summary);
+                let lines = wrapped(&format!("{} - {summary}", names.join(", ")), 3);
+                text.push_str(&format!("{style}{face}{style:#} {}", lines.trim_start()));
+            }
+        }
+    }
+    text
+}
+
 fn check_line(check: &Check, failed: bool) -> String {
     let (face, style) = face(check.status);
     let summary = wrapped(&check.summary, INDENT);
@@ -154,18 +182,29 @@ fn explanation(check: &Check, report: &Report, source: Option<&str>) -> String {
     if let (Some(place), Some(source)) = (check.place, source) {
         text.push_str(&excerpt(source, place));
     }
+    if report.failing_check == Some(check.id) {
+        text.push_str(&wrong_cells(check.id, report));
+    }
     text
 }
 
+/// The first wrong cell, drawn where a check of the grids failed.
+fn wrong_cells(id: CheckId, report: &Report) -> String {
+    let of_grids = matches!(id, CheckId::Values | CheckId::Ring | CheckId::Portable);
+    let Some(sketch) = of_grids.then(|| sketch::of(report)).flatten() else { return String::new() };
+    let drawn: String = sketch.lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("\n{}{drawn}", wrapped(&sketch.caption, 2))
+}
+
 /// The likeliest cause with what shows it; nothing when none is certain.
-fn first_cause(report: &Report, failing: &Check) -> String {
+fn first_cause(report: &Report) -> String {
     let Some(cause) = report.causes.first() else { return String::new() };
     let bold = Style::new().bold();
     let sentence = wrapped(&format!("Cause: {}", cause.sentence), 2);
     let mut text = format!("\n{}", sentence.replacen("Cause:", &format!("{bold}Cause:{bold:#}"), 1));
-    // What the check's own line says is not said again.
-    let said = |evidence: &String| evidence.trim_end_matches('.') == failing.summary;
-    for evidence in cause.evidence.iter().filter(|evidence| !said(evidence)) {
+    // What a check's own line says is not said again.
+    let said = |evidence: &String| report.checks.iter().any(|check| check.summary == evidence.trim_end_matches('.'));
+    for evidence in cause.evidence.iter().filter(|evidence| !said(evidence)).take(EVIDENCE) {
         let lines = wrapped(evidence, 4);
         text.push_str(&format!("  - {}", lines.trim_start()));
     }
@@ -173,15 +212,33 @@ fn first_cause(report: &Report, failing: &Check) -> String {
     text
 }
 
-/// The failed checks that may explain the failing one: a race first, because it leaves words unwritten as well.
-fn failed_beside<'a>(failing: &Check, report: &'a Report) -> Vec<&'a Check> {
-    let causes: &[CheckId] = match failing.id {
+/// Which way to go, or how to get to know it.
+fn second_stage(report: &Report, failing: &Check, hinted: bool) -> String {
+    if !hinted {
+        // Right after the line that names a cause's page, or by itself.
+        let above = if report.causes.is_empty() { "\n" } else { "" };
+        return format!("{above}{}", wrapped("`heat-grader check --hint` says which way to go.", 2));
+    }
+    let said =
+        report.causes.first().map_or_else(|| hint::of_check(failing.id).to_owned(), |cause| explain::hint(cause.code));
+    let bold = Style::new().bold();
+    format!("\n{}", wrapped(&format!("Hint: {said}"), 2).replacen("Hint:", &format!("{bold}Hint:{bold:#}"), 1))
+}
+
+/// A failed check that may explain the failing one: a race first, because it leaves words unwritten as well. Where a cause
+/// was told, only its line of heat.cu is shown.
+fn beside(failing: &Check, report: &Report, source: Option<&str>) -> String {
+    let ids: &[CheckId] = match failing.id {
         CheckId::Values | CheckId::Ring => &[CheckId::Race, CheckId::Memory],
         CheckId::Memory => &[CheckId::Race],
         _ => &[],
     };
     let failed = |id: &CheckId| report.checks.iter().find(|check| check.id == *id && check.status == Status::Fail);
-    causes.iter().filter_map(failed).collect()
+    match (ids.iter().find_map(failed), source) {
+        (Some(check), _) if report.causes.is_empty() => explanation(check, report, source),
+        (Some(Check { place: Some(place), .. }), Some(source)) => excerpt(source, *place),
+        _ => String::new(),
+    }
 }
 
 /// What a check asks of the kernel, in the lesson's words.
@@ -198,7 +255,7 @@ fn asked(id: CheckId) -> &'static str {
         CheckId::Reads => "a two-step tile reads global memory once for two timesteps",
         CheckId::Portable => "the kernel is given n and must heed it at any size",
         CheckId::Time => "time a timestep, against heatStepTiled",
-        CheckId::Answer => "two new rows and one sentence",
+        CheckId::Answer => "two new result rows and one sentence",
     }
 }
 
@@ -247,6 +304,20 @@ fn printed(output: &str) -> String {
     text
 }
 
+/// What two timesteps a launch cost, and the learner's own sentence about it.
+fn told_trade(report: &Report) -> String {
+    let told = trade::sentences(report);
+    if told.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}", wrapped(&format!("The trade: {}", told.join(" ")), 0));
+    if let Some(ship) = trade::ship(report) {
+        text.push_str("You would ship it:\n");
+        text.extend(wrap(&escape::line(ship), WIDTH - 4).into_iter().take(SHIP).map(|line| format!("  | {line}\n")));
+    }
+    text
+}
+
 fn closing(report: &Report) -> String {
     let mut text = String::from("\n");
     if let Some(timing) = &report.timing {
@@ -269,46 +340,6 @@ fn closing(report: &Report) -> String {
     text
 }
 
-/// The text in lines of [`WIDTH`] columns, each behind `indent` spaces.
-fn wrapped(text: &str, indent: usize) -> String {
-    wrap(text, WIDTH - indent).into_iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
-}
-
-/// Breaks at spaces; a word longer than a line is broken where the line ends.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut word: Vec<char> = word.chars().collect();
-        if used > 0 && used + 1 + word.len() > width {
-            lines.push(String::new());
-            used = 0;
-        }
-        while word.len() > width {
-            let rest = word.split_off(width);
-            lines.last_mut().expect("never empty").extend(word);
-            lines.push(String::new());
-            word = rest;
-        }
-        let line = lines.last_mut().expect("never empty");
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        used += word.len();
-        line.extend(word);
-    }
-    lines
-}
-
-/// At most `width` characters, with an ellipsis when cut.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width - 1).chain(['…']).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,13 +356,6 @@ mod tests {
         {
             assert!(said(seconds).contains(age), "{}", said(seconds));
         }
-    }
-
-    #[test]
-    fn long_text_is_wrapped_and_endless_words_are_broken() {
-        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrap("a bbbbbbbb c", 4), ["a", "bbbb", "bbbb", "c"]);
-        assert_eq!(wrap("", 4), [""]);
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub enum SourceFault {
     NotRegular { file: String, what: &'static str },
     #[error("{file} is empty; take the lesson's heat.cu and add your kernel")]
     Empty { file: String },
+    #[error("{file} is saved as UTF-16; save it as UTF-8 and hand it in again")]
+    Utf16 { file: String },
     #[error("{file} is not text (byte {offset} is NUL); it must be source, saved as UTF-8")]
     Binary { file: String, offset: usize },
     #[error("{file} is larger than {cap} bytes; it must be the source alone, without data in it")]

@@ -20,6 +20,7 @@ fn code(fault: HostFault) -> &'static str {
         HostFault::OneBufferUnfilled => "one-buffer-unfilled",
         HostFault::UnstableR => "unstable-r",
         HostFault::CopyEveryStep => "copy-every-step",
+        HostFault::LaunchNotSet | HostFault::WordsNotSet => "settings-left-over",
     }
 }
 
@@ -77,4 +78,16 @@ fn every_fixture_has_the_kernel_launch_and_remarks_that_it_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_kernel_that_does_not_fit_is_shown_and_not_a_shipped_one() {
+    let shipped = "__global__ void copyGrid(const float* in, float* out, int n) {}\n";
+    let line = |text: &str| {
+        let fault = find_kernel(&parse(&super::Submission::from_text("test", text))).expect_err("no kernel");
+        fault.line()
+    };
+    assert_eq!(line(&format!("{shipped}__global__ void two(float* in, float* out, int n, float r) {{}}")), Some(2));
+    let two = |name: &str| format!("__global__ void {name}(const float* in, float* out, int n, float r) {{}}\n");
+    assert_eq!(line(&format!("{shipped}{}{}", two("one"), two("other"))), None, "each is listed with its line");
 }

@@ -83,7 +83,9 @@ impl KernelFault {
     pub fn line(&self) -> Option<u32> {
         match self {
             Self::NoKernel | Self::OnlyShipped { .. } => None,
-            Self::NoneFits { found } | Self::Several { found } => found.first().map(|found| found.line),
+            Self::NoneFits { found } => found.iter().find(|found| !is_shipped(&found.name)).map(|found| found.line),
+            // None of them is at fault more than the others, and each is listed with its line.
+            Self::Several { .. } => None,
             Self::SeveralInstances { line, .. }
             | Self::NoInstance { line, .. }
             | Self::DirectiveNamesShipped { line, .. }

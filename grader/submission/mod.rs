@@ -48,6 +48,7 @@ mod run_to;
 mod scan;
 mod scan_functions;
 mod scan_names;
+mod shapes;
 mod signature;
 mod sites;
 pub mod source;
@@ -80,6 +81,7 @@ pub use constructs::{Construct, constructs};
 pub use kernel::{KernelFault, find_kernel};
 pub use launch::{Launch, LaunchFault, find_launch};
 pub use program::Program;
+pub use shapes::{SharedShape, shared_shapes};
 pub use source::{ReadError, SourceFault, Submission, UsageError, read};
 
 /// Takes a submission's text apart, for [`find_kernel`] and [`find_launch`]. Never fails: what cannot be read is

@@ -19,6 +19,10 @@ pub enum HostFault {
     UnstableR,
     /// The grid is copied to the host after every launch.
     CopyEveryStep,
+    /// The program's setting for the learner's launch is still empty, so that it never makes it.
+    LaunchNotSet,
+    /// Its setting for the words read is still 0.
+    WordsNotSet,
 }
 
 /// A fault of the host's code, and its line (from 1).
@@ -73,8 +77,24 @@ pub fn host_faults(program: &Program, kernel: &Kernel) -> Vec<Remark> {
             }
         }
     }
+    remarks.extend(left_over(program));
     remarks.sort_by_key(|remark| remark.line);
     remarks
+}
+
+/// A setting of the shipped program that still has the value with which it was shipped, though there is a kernel now: the
+/// launch, which it runs and times nothing without, else the words read, which it prints.
+fn left_over(program: &Program) -> Option<Remark> {
+    let text = &program.text;
+    let set_to = |name: &str, value: &str| {
+        let [only] = program.variables.get(name)?.as_slice() else { return None };
+        let at = only.declarator.name_at;
+        let given = text.tokens.get(at + 2).is_some_and(|token| &*token.text == value);
+        let same = given && text.is(at + 1, "=") && text.is(at + 3, ";");
+        same.then(|| text.line(at))
+    };
+    let launch = set_to("kTwoStepLaunch", "nullptr").map(|line| Remark { fault: HostFault::LaunchNotSet, line });
+    launch.or_else(|| set_to("kTwoStepWordsRead", "0").map(|line| Remark { fault: HostFault::WordsNotSet, line }))
 }
 
 /// `kernel<<<...>>>(a, b, n, r)` in a function's body.
@@ -334,5 +354,23 @@ mod tests {
         assert!(looped(&format!("if (i % 100 == 0) {{ {copy} }}")).is_empty());
         assert!(looped(&format!("if (i % 100 == 0) {copy}")).is_empty());
         assert!(faults(&format!("two<<<1, 2>>>(a, b, n, r); {copy}")).is_empty());
+    }
+
+    #[test]
+    fn a_setting_of_the_shipped_program_that_was_left_over_is_named() {
+        let with = |settings: &str| {
+            let text =
+                format!("{}{settings}void run() {{ two<<<1, 2>>>(a, b, n, r); }}\n", KERNEL.replace("BOUND", "n"));
+            let kernel = Kernel { name: "two".to_owned(), call: "two".to_owned(), line: 2 };
+            host_faults(&Program::new(&text), &kernel)
+        };
+        let settings =
+            "constexpr Launch kTwoStepLaunch = nullptr; // launchTwoStep, say\nconstexpr int kTwoStepWordsRead = 0;\n";
+        let line = 1 + KERNEL.lines().count() as u32;
+        assert_eq!(with(settings), [Remark { fault: HostFault::LaunchNotSet, line }]);
+        let told = settings.replace("nullptr", "launchTwoStep");
+        assert_eq!(with(&told), [Remark { fault: HostFault::WordsNotSet, line: line + 1 }]);
+        assert!(with(&told.replace("= 0", "= 432")).is_empty());
+        assert!(with("").is_empty());
     }
 }

@@ -198,10 +198,22 @@ fn read_capped(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, ReadError> {
 }
 
 fn text_only(file: &str, bytes: Vec<u8>) -> Result<Vec<u8>, SourceFault> {
+    if is_utf16(&bytes) {
+        return Err(SourceFault::Utf16 { file: file.to_owned() });
+    }
     match bytes.iter().position(|&byte| byte == 0) {
         Some(offset) => Err(SourceFault::Binary { file: file.to_owned(), offset }),
         None => Ok(bytes),
     }
+}
+
+/// Whether bytes are text of two bytes a character, as some editors save it: by its mark, or by every other byte of its
+/// beginning being 0 and none of the rest.
+fn is_utf16(bytes: &[u8]) -> bool {
+    let marked = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let (pairs, _) = bytes[..bytes.len().min(64)].as_chunks::<2>();
+    let high = |at: usize| pairs.iter().all(|pair| pair[at] == 0 && pair[1 - at] != 0);
+    marked || (pairs.len() > 4 && (high(0) || high(1)))
 }
 
 /// The bytes of a regular file of at most `cap` bytes; nothing when there is no such file.

@@ -50,6 +50,21 @@ fn what_was_typed_wrong_is_a_usage_error() {
 }
 
 #[test]
+fn a_file_of_two_bytes_a_character_is_told_how_to_be_saved() {
+    let text = "__global__ void two(const float* in, float* out, int n, float r) {}";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let marked = [&[0xff, 0xfe][..], &little].concat();
+    for bytes in [&little, &big, &marked] {
+        let folder = folder_with(&[("heat.cu", bytes)]);
+        assert_eq!(
+            fault(folder.path()).to_string(),
+            "heat.cu is saved as UTF-16; save it as UTF-8 and hand it in again"
+        );
+    }
+}
+
+#[test]
 fn files_that_are_no_source_fail_at_source() {
     let large = vec![b' '; SOURCE_CAP as usize + 1];
     let cases: [(&[u8], &str); 4] =

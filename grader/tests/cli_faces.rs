@@ -63,6 +63,40 @@ fn a_report_file_is_written_for_usage_errors_too() {
 }
 
 #[test]
+fn an_option_that_only_grade_has_points_there() {
+    for (option, value) in [("--format", Some("junit")), ("--format=junit", None), ("--quiet", None)] {
+        let refused = heat_grader().args(["check", option]).args(value).assert().code(2).stdout("");
+        refused.stderr(predicate::str::contains("heat-grader grade PATH").and(predicate::str::contains("tip:").not()));
+    }
+    heat_grader().args(["grade", "--fast"]).assert().code(2).stderr(predicate::str::contains("--fast"));
+}
+
+#[test]
+fn a_refusal_has_the_format_that_was_asked_for() {
+    let command = ["check", ".", "--format", "junit", "--report", "-"];
+    let refused = heat_grader().args(command).assert().code(2).get_output().clone();
+    let text = String::from_utf8(refused.stdout).unwrap();
+    assert!(text.starts_with("<?xml") && text.contains("heat-grader grade PATH"), "{text}");
+    let missing = heat_grader().args(["grade", "--format", "junit", "--report", "-"]).assert().code(2);
+    let text = String::from_utf8(missing.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("were not provided: &lt;PATH&gt;"), "{text}");
+}
+
+#[test]
+fn pictures_into_a_place_that_cannot_be_are_told_before_anything_is_graded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let refused = heat_grader().args(["grade", ".", "--report", "-", "--picture"]).arg(&file).assert().code(2);
+    let report = json(&refused.get_output().stdout);
+    assert!(report["error"].as_str().is_some_and(|said| said.ends_with("is a file; --picture names a folder")));
+    let album = folder.path().join("album");
+    let none = heat_grader().args(["check", "--offline", "--picture"]).args([&album, folder.path()]).assert().code(1);
+    none.stdout(predicate::str::contains("no pictures"));
+    assert_eq!(std::fs::read_dir(&album).unwrap().count(), 0);
+}
+
+#[test]
 fn a_report_into_no_folder_is_told_before_anything_is_graded() {
     let refused = heat_grader().args(["grade", ".", "--report", "no/such/folder/r.json"]).assert().code(2);
     refused.stderr(predicate::str::contains("no/such/folder does not exist"));
@@ -115,6 +149,9 @@ fn explain_prints_a_page_the_list_or_all_and_knows_no_other_code() {
     };
     let page = said(&["halo-too-small"]);
     assert!(page.starts_with("halo-too-small\n") && page.contains("\nIn the lesson\n"), "{page}");
+    assert!(!page.contains("A hint") && page.contains("explain halo-too-small --hint"), "{page}");
+    assert_eq!(said(&["Halo_Too_Small"]), page);
+    assert!(said(&["halo-too-small", "--hint"]).contains("\nA hint\n"));
     let list = said(&[]);
     assert!(list.contains("  only-one-step ") && list.contains("  copy-every-step "), "{list}");
     let all = said(&["--all"]);

@@ -1,5 +1,6 @@
 //! `check --watch`: a check after every change, none of a file that has changed meanwhile, and nothing left behind.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -18,9 +19,15 @@ struct Watching {
 
 impl Watching {
     fn start(submission: &Path) -> Self {
+        Self::with(submission, &[])
+    }
+
+    /// The same with more options.
+    fn with(submission: &Path, options: &[&OsStr]) -> Self {
         let temporary = tempfile::tempdir().expect("a folder");
         let mut child = Command::new(env!("CARGO_BIN_EXE_heat-grader"))
             .args(["check", "--watch", "--fresh", "--offline", "--engine", "cpu"])
+            .args(options)
             .arg(submission)
             .env("TMPDIR", temporary.path())
             .env("NO_COLOR", "1")
@@ -103,4 +110,29 @@ fn a_report_on_standard_output_cannot_be_watched() {
         .code(2)
         .stdout(predicates::str::starts_with("{"))
         .stderr(predicates::str::contains("let --report name a file"));
+}
+
+#[test]
+fn a_check_that_is_interrupted_leaves_the_report_of_the_one_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, report) = (folder.path().join("heat.cu"), folder.path().join("report.json"));
+    fs::write(&program, "").expect("a file");
+    let watching = Watching::with(folder.path(), &["--report".as_ref(), report.as_os_str()]);
+    watching.until("FAILED at `source`");
+    let verdict = || fs::read_to_string(&report).expect("a report").contains("\"verdict\": \"fail\"");
+    while !report.exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(verdict());
+    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/right/plain/heat.cu");
+    fs::copy(plain, &program).expect("the fixture");
+    watching.until("----");
+    let at_work = || fs::read_dir(watching.temporary.path()).is_ok_and(|entries| entries.count() > 0);
+    let began = Instant::now();
+    while !at_work() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it makes no temporary folder");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(watching.end(libc::SIGTERM), Some(130));
+    assert!(verdict(), "the report of the last check that was done");
 }

@@ -8,7 +8,7 @@ use heat_grader::compile::nvcc::Outcome;
 use heat_grader::compile::toolkit::find_host_compiler;
 use heat_grader::execute::cpu::{CpuRunner, Program};
 use heat_grader::execute::{Actor, HazardKind, Memory, Observation, RunFault, Runner, Trial, Watch};
-use heat_grader::grid::Grid;
+use heat_grader::grid::{Grid, Window};
 use heat_grader::submission::Geometry;
 
 /// A program and the builds that it runs from.
@@ -44,7 +44,16 @@ fn built(source: &str, kernel: &str) -> Built {
 
 fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
     let initial = Arc::new(Grid::initial(n, 7));
-    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writer_of: None, shortcuts: true }
+    Trial {
+        initial,
+        r: 0.2,
+        launches,
+        watch,
+        keep: vec![launches],
+        writers_of: None,
+        cell_reads: false,
+        shortcuts: true,
+    }
 }
 
 fn run(built: &mut Built, trial: &Trial) -> Observation {
@@ -228,13 +237,33 @@ fn host_code_never_runs_not_even_static_constructors() {
 #[test]
 fn the_last_writer_of_a_cell_is_known() {
     let reference = read("reference/heat.cu");
-    let asked = Trial { writer_of: Some((9, 33)), ..trial(100, 1, Watch::Full) };
+    let window = Window { rows: 8..10, columns: 32..34 };
+    let asked = Trial { writers_of: Some(window), ..trial(100, 1, Watch::Full) };
     let seen = run(&mut built(&reference, "heatStepTiled"), &asked);
-    assert_eq!(seen.writer, Some(Actor { block: [1, 1, 0], thread: [0, 0, 0] }));
+    let by = |block, thread| Some(Actor { block, thread });
+    let expected =
+        [by([0, 0, 0], [31, 7, 0]), by([1, 0, 0], [0, 7, 0]), by([0, 1, 0], [31, 0, 0]), by([1, 1, 0], [0, 0, 0])];
+    assert_eq!(seen.writers, expected);
 }
 
 #[test]
 fn what_a_kernel_prints_is_captured_and_capped() {
     let seen = seen("", "for (int i = 0; i < 100; ++i) printf(\"verdict: pass %d\\n\", i);");
     assert!(seen.output.starts_with("verdict: pass 0\n") && seen.output.len() <= 64 * 1024, "{}", seen.output.len());
+}
+
+#[test]
+fn every_read_of_a_launch_is_counted_at_its_cell_and_one_blocks_by_themselves() {
+    let reference = read("reference/heat.cu");
+    let asked = Trial { cell_reads: true, ..trial(100, 3, Watch::Full) };
+    let seen = run(&mut built(&reference, "heatStepTiled"), &asked);
+    let counted = seen.cell_reads.expect("it was asked for");
+    assert_eq!(counted.all.iter().map(|&reads| u64::from(reads)).sum::<u64>(), seen.words_read[0]);
+    let block = counted.of_block.expect("the middle block has cells");
+    assert_eq!((block.block, &block.window), ([1, 6, 0], &Window { rows: 48..58, columns: 32..66 }));
+    assert!(block.reads.iter().all(|&reads| reads == 1));
+    assert_eq!(block.written.iter().filter(|written| **written).count(), 256);
+    assert_eq!(block.shared, 34 * 10 * 4);
+    let unasked = run(&mut built(&reference, "heatStepTiled"), &trial(100, 1, Watch::Full));
+    assert_eq!(unasked.cell_reads, None);
 }

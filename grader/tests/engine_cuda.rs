@@ -87,7 +87,16 @@ fn build(tools: &(Toolkit, HostCompiler), source: &str, name: &str, arch: u32) -
 
 fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
     let initial = Arc::new(Grid::initial(n, 7));
-    Trial { initial, r: 0.2, launches, watch, keep: vec![launches], writer_of: None, shortcuts: true }
+    Trial {
+        initial,
+        r: 0.2,
+        launches,
+        watch,
+        keep: vec![launches],
+        writers_of: None,
+        cell_reads: false,
+        shortcuts: true,
+    }
 }
 
 fn run(runner: &mut CudaRunner, trial: &Trial) -> Observation {

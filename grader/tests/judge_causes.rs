@@ -3,7 +3,7 @@
 use crate::fake;
 
 use fake::*;
-use heat_grader::execute::{Actor, Hazard, HazardKind, Memory, Place};
+use heat_grader::execute::{Actor, Hazard, HazardKind, Memory, Place, RunFault};
 use heat_grader::grid::Grid;
 use heat_grader::judge::Judgement;
 use heat_grader::judge::diagnosis::{Code, Known};
@@ -16,7 +16,7 @@ fn codes(judgement: &Judgement) -> Vec<Code> {
 /// A race in shared memory between lines 57 and 60.
 fn race(name: &str) -> Hazard {
     Hazard {
-        memory: Some(Memory::Shared { name: name.to_owned(), byte: 8 }),
+        memory: Some(Memory::Shared { name: name.to_owned(), byte: 8, lengths: Vec::new() }),
         other: Some((Actor { block: [0, 0, 0], thread: [2, 0, 0] }, Some(Place { line: 60, column: 1 }))),
         ..hazard(HazardKind::ReadWriteRace)
     }
@@ -121,11 +121,57 @@ fn a_number_in_place_of_n_is_a_cause_where_the_far_walls_or_far_rows_show_it() {
 #[test]
 fn a_site_is_named_once_and_an_index_before_the_start_as_such() {
     let before = |column: u32| Hazard {
-        memory: Some(Memory::Shared { name: "tile".to_owned(), byte: -4 }),
+        memory: Some(Memory::Shared { name: "tile".to_owned(), byte: -4, lengths: Vec::new() }),
         place: Some(Place { line: 57, column }),
         ..hazard(HazardKind::OutOfRange)
     };
     let judgement = judged(&seeing(FakeEngine::right(), vec![before(9), before(30)]));
     assert_eq!(judgement.causes[0].sentence, "An index runs before the start of array tile at line 57.");
     assert_eq!(judgement.causes[0].evidence.len(), 1, "{:?}", judgement.causes);
+}
+
+#[test]
+fn a_site_seen_at_several_words_is_told_once() {
+    let race = |word: i64, column: u32| Hazard {
+        memory: Some(Memory::Shared { name: "tile".to_owned(), byte: 4 * word, lengths: vec![12, 36] }),
+        place: Some(Place { line: 57, column }),
+        ..hazard(HazardKind::ReadWriteRace)
+    };
+    let elsewhere = Hazard { place: Some(Place { line: 70, column: 3 }), ..race(1, 3) };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![race(304, 9), race(305, 20), elsewhere, race(9, 40)]));
+    let race = check(&judgement, CheckId::Race);
+    assert!(race.summary.starts_with("heat.cu:57: load of tile[8][16] of shared array tile[12][36] races"), "{race:?}");
+    let also: Vec<&String> = race.details.iter().filter(|detail| detail.starts_with("Also ")).collect();
+    assert!(also.len() == 1 && also[0].starts_with("Also heat.cu:70: "), "{race:?}");
+    assert_eq!(judgement.causes[0].evidence.len(), 2, "{:?}", judgement.causes);
+}
+
+#[test]
+fn a_word_that_threads_race_for_is_no_miscounted_apron() {
+    let never = || Hazard { memory: race("tile").memory, ..hazard(HazardKind::NeverWritten) };
+    let spoilt = || FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 9, 9, 9.0));
+    let advice = |hazards: Vec<Hazard>| check(&judged(&seeing(spoilt(), hazards)), CheckId::Memory).details[1].clone();
+    assert!(advice(vec![never()]).starts_with("Count the apron"));
+    assert!(advice(vec![never(), race("tile")]).contains("(see `race`)"));
+    assert!(advice(vec![never(), race("other")]).starts_with("Count the apron"));
+    let judgement = judged(&seeing(spoilt(), vec![never()]));
+    assert_eq!(judgement.causes[0].sentence, "Line 57 uses cells of shared array tile that no thread has filled.");
+}
+
+#[test]
+fn an_index_that_leads_to_another_row_of_its_array_says_where() {
+    let index = Hazard {
+        memory: Some(Memory::Shared { name: "tile".to_owned(), byte: 4 * 36, lengths: vec![12, 36] }),
+        ..hazard(HazardKind::OutOfRange)
+    };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![index]));
+    let said = &check(&judgement, CheckId::Memory).summary;
+    assert!(said.contains("an index is out of range: it leads to tile[1][0] of shared array tile[12][36]"), "{said}");
+}
+
+#[test]
+fn a_launch_that_never_ends_blames_no_barrier_that_nobody_saw() {
+    let stuck = FakeEngine::right().touched(|_, seen| ended_by(seen, RunFault::Deadlock { launch: 1 }));
+    let race = check(&judged(&stuck), CheckId::Race).clone();
+    assert!(race.details[0].contains("at a shuffle") && race.details[0].contains("its mask names"), "{race:?}");
 }

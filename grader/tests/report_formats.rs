@@ -28,7 +28,7 @@ fn samples() -> Vec<(&'static str, Graded)> {
     let raced = FakeEngine::right().touched(|trial, seen| {
         if trial.watch == Watch::Full {
             let mut race = hazard(HazardKind::ReadWriteRace);
-            race.memory = Some(Memory::Shared { name: "tile".to_owned(), byte: 148 });
+            race.memory = Some(Memory::Shared { name: "tile".to_owned(), byte: 148, lengths: Vec::new() });
             race.other = race.actor.map(|actor| (actor, race.place));
             seen.hazards.push(race);
         }
@@ -107,10 +107,17 @@ fn every_report_obeys_the_schema_and_survives_json() {
 fn a_report_from_before_the_newest_fields_can_still_be_read() {
     let (_, right) = samples().into_iter().find(|(name, _)| *name == "right").unwrap();
     let mut value = serde_json::to_value(&right.report).unwrap();
-    for (place, field) in [("", "sanitizer"), ("/environment", "sandbox"), ("/environment", "sanitizer_reason")] {
+    for (place, field) in [
+        ("", "reads_map"),
+        ("", "apron"),
+        ("", "sanitizer"),
+        ("/environment", "sandbox"),
+        ("/environment", "sanitizer_reason"),
+    ] {
         value.pointer_mut(place).and_then(|object| object.as_object_mut()?.remove(field)).expect(field);
     }
-    assert_eq!(serde_json::from_value::<Report>(value).unwrap(), right.report);
+    let old = Report { reads_map: None, apron: None, ..right.report };
+    assert_eq!(serde_json::from_value::<Report>(value).unwrap(), old);
 }
 
 #[test]
@@ -173,7 +180,7 @@ fn what_a_kernel_prints_stands_behind_a_bar() {
 #[test]
 fn a_cause_stands_where_the_failure_is_explained_and_a_learners_name_in_it_is_escaped() {
     let hostile = FakeEngine::right().touched(|_, seen| {
-        let memory = Some(Memory::Shared { name: "a\u{1b}[2J\nPASSED".to_owned(), byte: 0 });
+        let memory = Some(Memory::Shared { name: "a\u{1b}[2J\nPASSED".to_owned(), byte: 0, lengths: Vec::new() });
         seen.hazards = vec![Hazard { memory, ..hazard(HazardKind::OutOfRange) }];
     });
     let graded = FakeStations::with(hostile).grade();
@@ -200,4 +207,44 @@ fn the_text_reads_like_this() {
             insta::assert_snapshot!(format!("report_text_{name}"), plain_text(&graded));
         }
     });
+}
+
+#[test]
+fn the_second_stage_of_help_is_for_those_who_ask() {
+    let hinted = |name: &str| {
+        let (_, graded) = samples().into_iter().find(|(known, _)| *known == name).unwrap();
+        let rendered = text::render_with(&graded.report, graded.source.as_deref(), true);
+        (plain_text(&graded), anstream::adapter::strip_str(&rendered).to_string())
+    };
+    let (first, second) = hinted("one_step");
+    assert!(first.contains("`heat-grader check --hint` says which way to go.") && !first.contains("Hint:"), "{first}");
+    assert!(second.contains("\n  Hint: Give the first step a place of its own"), "{second}");
+    let (_, unexplained) = hinted("wrong");
+    assert!(unexplained.contains("\n  Hint: Take one wrong cell and compute it by hand"), "{unexplained}");
+    let (first, second) = hinted("right");
+    assert_eq!(first, second, "who passed needs no help");
+}
+
+#[test]
+fn the_trade_is_told_with_the_learners_sentence_beside_it() {
+    let (_, right) = samples().into_iter().find(|(name, _)| *name == "right").unwrap();
+    let text = plain_text(&right);
+    let told = text.split("The trade:").nth(1).expect("the trade").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.starts_with("A block reads 48 words for 8 cells: 6.00 a cell and launch, 3.00 a cell-step."),
+        "{text}"
+    );
+    assert!(told.contains("update 6 x 4 = 24 cells, its second 4 x 2 = 8. It takes 384 bytes"), "{text}");
+    assert!(text.contains("\nYou would ship it:\n  | When the grid is \\u{1b}[31mlarge.\n"), "{text}");
+}
+
+#[test]
+fn the_first_wrong_cell_is_drawn_with_its_neighbours() {
+    let (_, wrong) = samples().into_iter().find(|(name, _)| *name == "wrong").unwrap();
+    let around = wrong.report.first_mismatch.as_ref().and_then(|first| first.around.as_ref()).expect("neighbours");
+    assert_eq!((around.row, around.column, &around.block_columns), (1, 3, &vec![4]));
+    assert_eq!(around.wrong, [".....", ".....", "..#..", ".....", "....."]);
+    let text = plain_text(&wrong);
+    assert!(text.contains("Where it is wrong: a dot is one cell") && text.contains("9.0000"), "{text}");
+    assert!(text.contains("lines part the cells of two blocks"), "{text}");
 }

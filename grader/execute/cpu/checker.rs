@@ -8,6 +8,7 @@ use super::lane::MAX_THREADS;
 use super::object::ObjectMap;
 use super::raw::{RawHazard, Site};
 use super::shadow::{Access, Conflict, Now, Shadow};
+use super::tally::Tally;
 use crate::execute::{Actor, HazardKind, Memory, Watch};
 
 /// Distinct hazards kept; more are counted only.
@@ -108,6 +109,8 @@ pub struct Checker {
     device: Shadow,
     pending_write: Option<PendingWrite>,
     pending_index: Option<PendingIndex>,
+    /// Of the launch under way, where it is wanted.
+    pub tally: Option<Box<Tally>>,
     /// Block shape of the launch, to turn flat threads into actors.
     pub shape: ([u32; 3], [u32; 3]),
 }
@@ -143,6 +146,7 @@ impl Checker {
             device: Shadow::new(base + device.start as usize, sized((device.end - device.start) as usize)),
             pending_write: None,
             pending_index: None,
+            tally: None,
             shape: ([1; 3], [1; 3]),
             object,
         }
@@ -285,7 +289,11 @@ impl Checker {
             return None;
         }
         let symbol = self.object.shared.iter().rev().find(|symbol| symbol.offset as usize <= offset)?;
-        Some(Memory::Shared { name: symbol.name.clone(), byte: offset as i64 - symbol.offset as i64 })
+        Some(Memory::Shared {
+            name: symbol.name.clone(),
+            byte: offset as i64 - symbol.offset as i64,
+            lengths: Vec::new(),
+        })
     }
 
     /// Full check of one access. Returns the bytes to count as read from global memory.
@@ -321,6 +329,9 @@ impl Checker {
         if self.watch != Watch::Full {
             return;
         }
+        if let Some(tally) = &mut self.tally {
+            tally.grid(touch, spot.input, spot.offset as usize, standing.block);
+        }
         let buffer = if spot.input { standing.grids.input } else { standing.grids.input.other() } as usize;
         if touch.kind == TouchKind::Read {
             let (code, now) = (self.code(touch), self.clock.now(standing));
@@ -351,9 +362,13 @@ impl Checker {
         if inside && (symbol.hidden || self.watch != Watch::Full) {
             return;
         }
+        if let Some(tally) = &mut self.tally {
+            tally.shared(at, bytes as u64, standing.block);
+        }
         let found = if inside { self.look_up_shared(touch, standing) } else { Some(Found::OutOfRange) };
         let Some(found) = found else { return };
-        let memory = Memory::Shared { name: self.object.shared[at].name.clone(), byte: byte as i64 };
+        let memory =
+            Memory::Shared { name: self.object.shared[at].name.clone(), byte: byte as i64, lengths: Vec::new() };
         match found {
             Found::OutOfRange => self.hazard(HazardKind::OutOfRange, memory, touch, standing, None),
             Found::NeverWritten => self.hazard(HazardKind::NeverWritten, memory, touch, standing, None),

@@ -1,5 +1,6 @@
 //! The grader's side of engine cpu: trials to a worker, its words back as an observation.
 
+use std::cell::OnceCell;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::execute::{
     Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
 };
 use crate::grid::Grid;
-use crate::submission::{Geometry, GeometryOf};
+use crate::submission::{self, Geometry, GeometryOf, SharedShape, shared_shapes};
 
 /// Wall time of one launch, after which the machine is to blame.
 const LAUNCH_WALL: Duration = Duration::from_secs(300);
@@ -211,8 +212,14 @@ impl Runner for CpuRunner {
             self.fast = None;
             return self.run(&Trial { shortcuts: false, ..trial.clone() });
         }
-        let seen =
-            Telling { symbols: &loaded.symbols, source: &source, map: &map, n: trial.initial.n() }.observation(raw);
+        let seen = Telling {
+            symbols: &loaded.symbols,
+            source: &source,
+            map: &map,
+            n: trial.initial.n(),
+            shapes: OnceCell::new(),
+        }
+        .observation(raw);
         if let (Role::Reference(yardstick), Watch::Fast, false) = (&self.role, trial.watch, broken) {
             yardstick.note(trial, seen.cpu_seconds);
         }
@@ -231,7 +238,8 @@ impl Loaded {
             launches: trial.launches,
             watch: trial.watch,
             keep: trial.keep.clone(),
-            writer_of: trial.writer_of,
+            writers_of: trial.writers_of.clone(),
+            cell_reads: trial.cell_reads,
             geometry,
             loops: may_run_loops(trial),
             lanes,
@@ -383,6 +391,8 @@ struct Telling<'a> {
     source: &'a str,
     map: &'a ObjectMap,
     n: usize,
+    /// The shared arrays as they are declared, once somebody asks.
+    shapes: OnceCell<Vec<SharedShape>>,
 }
 
 impl Telling<'_> {
@@ -400,7 +410,8 @@ impl Telling<'_> {
             hazards: raw.seen.hazards.into_iter().filter_map(|hazard| self.hazard(hazard)).collect(),
             input_changed: changed,
             shortcut: raw.seen.loops,
-            writer: raw.seen.writer,
+            writers: raw.seen.writers,
+            cell_reads: raw.seen.cell_reads,
             fault: raw.fault,
             output: raw.output,
             cpu_seconds: raw.seen.cpu_seconds,
@@ -410,14 +421,14 @@ impl Telling<'_> {
 
     fn hazard(&self, raw: RawHazard) -> Option<Hazard> {
         let place = raw.site.and_then(|site| self.symbols.place(site));
-        if let (Some(Memory::Shared { name, byte }), Some(place), 0) = (&raw.memory, place, raw.bytes)
+        if let (Some(Memory::Shared { name, byte, .. }), Some(place), 0) = (&raw.memory, place, raw.bytes)
             && self.flattened(name, *byte, place.line)
         {
             return None;
         }
         Some(Hazard {
             kind: raw.kind,
-            memory: raw.memory,
+            memory: raw.memory.map(|memory| self.shaped(memory)),
             store: raw.store,
             bytes: raw.bytes,
             place,
@@ -426,6 +437,17 @@ impl Telling<'_> {
             launch: raw.launch,
             count: raw.count,
         })
+    }
+
+    /// A shared array with the lengths that it is declared with, where they come to its size.
+    fn shaped(&self, memory: Memory) -> Memory {
+        let Memory::Shared { name, byte, .. } = memory else { return memory };
+        let shapes = self.shapes.get_or_init(|| shared_shapes(&submission::Program::new(self.source)));
+        let bytes = |lengths: &[u32]| lengths.iter().map(|&length| u64::from(length)).product::<u64>() * 4;
+        let symbol = self.map.shared.iter().find(|symbol| symbol.name == name && !symbol.dynamic);
+        let shape = shapes.iter().find(|shape| shape.name == name);
+        let fits = symbol.zip(shape).filter(|(symbol, shape)| symbol.bytes == bytes(&shape.lengths));
+        Memory::Shared { byte, lengths: fits.map_or_else(Vec::new, |(_, shape)| shape.lengths.clone()), name }
     }
 
     /// Whether an index beyond its dimension is the ordinary trick of walking a whole shared array by its first row

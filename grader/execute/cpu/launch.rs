@@ -16,6 +16,7 @@ use super::message::Run;
 use super::object::{LoadedObject, ObjectMap};
 use super::raw::{RawFault, RawHazard, RawObservation};
 use super::signals;
+use super::tally::Tally;
 use crate::execute::Watch;
 
 /// Launches after which the input grid is compared with what it was: the sharp ones.
@@ -150,6 +151,8 @@ fn launches(
     let mut input = Buffer::A;
     let run = pace.run;
     let mut loops = Loops::new(pace);
+    pace.lane.checker.tally =
+        (run.cell_reads && run.watch == Watch::Full).then(|| Box::new(Tally::new(run.n, &run.geometry)));
     for launch in 1..=run.launches {
         on_launch(launch)?;
         let before = (launch <= INPUT_COMPARED).then(|| pace.arena.cells(input).to_vec());
@@ -177,13 +180,17 @@ fn launches(
             return Err(anyhow!("a lane could not be set up"));
         }
         seen.launches_done = launch;
+        if let Some(tally) = lane.checker.tally.take() {
+            seen.cell_reads = Some(tally.counted());
+        }
         let output = input.other();
         if run.keep.contains(&launch) {
             on_grid(launch, arena.cells(output))?;
         }
-        if let (Some((row, column)), true) = (run.writer_of, launch == run.launches) {
-            let address = arena.address(output) + (row * run.n + column) * 4;
-            seen.writer = lane.checker.writer(output as usize, address);
+        if let (Some(window), true) = (&run.writers_of, launch == run.launches) {
+            let address = |(row, column): (usize, usize)| arena.address(output) + (row * run.n + column) * 4;
+            let writer = |cell| lane.checker.writer(output as usize, address(cell));
+            seen.writers = window.cells().map(writer).collect();
         }
         input = output;
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::object::ObjectMap;
 use super::raw::RawObservation;
 use crate::execute::{Actor, Watch};
+use crate::grid::Window;
 use crate::submission::Geometry;
 
 /// To the worker.
@@ -28,7 +29,8 @@ pub struct Run {
     pub launches: u32,
     pub watch: Watch,
     pub keep: Vec<u32>,
-    pub writer_of: Option<(usize, usize)>,
+    pub writers_of: Option<Window>,
+    pub cell_reads: bool,
     pub geometry: Geometry,
     /// Whether blocks may run as loops over their threads.
     pub loops: bool,

@@ -23,6 +23,7 @@ mod signals;
 mod stacks;
 mod switch;
 mod symbols;
+mod tally;
 mod warp;
 pub mod worker;
 mod yardstick;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::execute::{Actor, HazardKind, Memory};
+use crate::execute::{Actor, CellReads, HazardKind, Memory};
 
 /// A place in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -44,7 +44,8 @@ pub struct RawObservation {
     pub hazards: Vec<RawHazard>,
     /// launch, cell index, bits before, bits after
     pub input_changed: Option<(u32, usize, u32, u32)>,
-    pub writer: Option<Actor>,
+    pub writers: Vec<Option<Actor>>,
+    pub cell_reads: Option<CellReads>,
     /// Whether launches ran as loops over the threads of their blocks.
     pub loops: bool,
     /// Whether loops turned out not to be the kernel: the run says nothing.

@@ -48,7 +48,16 @@ mod tests {
 
     fn trial(n: usize, watch: Watch) -> Trial {
         let initial = Arc::new(Grid::initial(n, 1));
-        Trial { initial, r: 0.2, launches: 2, watch, keep: vec![2], writer_of: None, shortcuts: true }
+        Trial {
+            initial,
+            r: 0.2,
+            launches: 2,
+            watch,
+            keep: vec![2],
+            writers_of: None,
+            cell_reads: false,
+            shortcuts: true,
+        }
     }
 
     #[test]

@@ -83,7 +83,8 @@ fn trials(executable: &Path, under: Under, program: Program, sizes: &Sizes) -> R
             launches: sizes.launches,
             watch: Watch::Fast,
             keep: Vec::new(),
-            writer_of: None,
+            writers_of: None,
+            cell_reads: false,
             shortcuts: false,
         };
         match runner.run(&trial).map(|seen| seen.fault.is_some()) {

@@ -61,10 +61,12 @@ pub enum Code {
     OneBufferUnfilled,
     /// The program copies the grid to the host after every launch; a remark on main(), never a cause.
     CopyEveryStep,
+    /// A setting of the shipped program is still as it was shipped; a remark, never a cause.
+    SettingsLeftOver,
 }
 
 impl Code {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::GridNotAdvanced,
         Self::OnlyOneStep,
         Self::TooManySteps,
@@ -92,6 +94,7 @@ impl Code {
         Self::TileTooSmall,
         Self::OneBufferUnfilled,
         Self::CopyEveryStep,
+        Self::SettingsLeftOver,
     ];
 
     /// The name as reports, pages and the command line spell it.
@@ -124,6 +127,7 @@ impl Code {
             Self::TileTooSmall => "tile-too-small",
             Self::OneBufferUnfilled => "one-buffer-unfilled",
             Self::CopyEveryStep => "copy-every-step",
+            Self::SettingsLeftOver => "settings-left-over",
         }
     }
 

@@ -1,9 +1,11 @@
 //! Causes that a watched launch shows by itself: who touched what, and which barrier was missed.
 
+use std::collections::HashSet;
+
 use super::Cause;
 use super::code::Code;
 use crate::execute::{Hazard, HazardKind, Memory};
-use crate::judge::hazards::SeenHazard;
+use crate::judge::hazards::{SeenHazard, subject};
 
 /// Hazards named as evidence of one cause.
 const NAMED: usize = 3;
@@ -31,10 +33,10 @@ pub fn causes(hazards: &[SeenHazard]) -> Vec<(Rank, Cause)> {
     let of = |code: Code| {
         let own: Vec<&SeenHazard> = hazards.iter().filter(|seen| code_of(&seen.hazard) == Some(code)).collect();
         let first = own.first()?;
-        let mut evidence: Vec<String> = own.iter().map(|seen| format!("{}.", seen.message())).collect();
-        // One site may be listed for each of its columns.
-        evidence.dedup();
-        evidence.truncate(NAMED);
+        // One line may be listed for each of its columns.
+        let mut told = HashSet::new();
+        let sites = own.iter().filter(|seen| told.insert(subject(&seen.hazard))).take(NAMED);
+        let evidence: Vec<String> = sites.map(|seen| format!("{}.", seen.message())).collect();
         let cause = evidence.into_iter().fold(Cause::new(code, sentence(code, &first.hazard)), Cause::with);
         Some((rank(&first.hazard), cause))
     };
@@ -89,9 +91,9 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
         },
         Code::SharedNotFilled => match &hazard.memory {
             Some(Memory::Shared { name, .. }) => {
-                format!("Cells of shared array {name} are used that no thread has filled{at}.")
+                format!("{} cells of shared array {name} that no thread has filled.", uses(here))
             }
-            _ => format!("Shared cells are used that no thread has filled{at}."),
+            _ => format!("{} shared cells that no thread has filled.", uses(here)),
         },
         _ => match &hazard.memory {
             Some(Memory::In { .. } | Memory::Out { .. }) => {
@@ -106,4 +108,9 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
             _ => format!("An access reaches outside every grid and array{at}."),
         },
     }
+}
+
+/// The kernel, by its line where that is known.
+fn uses(line: Option<u32>) -> String {
+    line.map_or_else(|| "The kernel uses".to_owned(), |line| format!("Line {line} uses"))
 }

@@ -4,13 +4,14 @@ use base64::Engine as _;
 use maud::{Markup, html};
 
 use super::excerpt::excerpt;
+use super::loads;
 use super::words::{self, figure};
 use super::{BASE64, Listed, safe};
 use crate::execute::Actor;
 use crate::exercise::Exercise;
 use crate::judge::plan::Scope;
 use crate::judge::{actor_words, grouped};
-use crate::report::{ErrorMap, FirstMismatch, Report, picture};
+use crate::report::{ErrorMap, FirstMismatch, Report, picture, trade};
 use crate::verdict::{Check, CheckId, Verdict};
 
 /// Lines shown of what a kernel printed.
@@ -50,6 +51,8 @@ pub fn section(listed: &[Listed], at: usize) -> Markup {
                 }
                 div {
                     (error_map(report))
+                    (loads::apron(report))
+                    (loads::reads_map(report))
                     (source(one))
                     (sanitizer(report))
                     (printed(&report.output))
@@ -139,7 +142,7 @@ fn answer(report: &Report) -> Markup {
                     h3 { "The learner wrote" }
                     @match &report.answer {
                         Some(answer) => {
-                            @if answer.rows.is_empty() { p.muted { "no rows" } }
+                            @if answer.rows.is_empty() { p.muted { "no result rows" } }
                             @else { blockquote { @for row in &answer.rows { pre { (safe(row)) } } } }
                             @if answer.ship.trim().is_empty() { p.muted { "no sentence" } }
                             @else { blockquote { p { (safe(&answer.ship)) } } }
@@ -176,6 +179,8 @@ fn measured(report: &Report) -> Markup {
             },
             None => p.muted { "not timed" },
         }
+        @let told = trade::sentences(report);
+        @if !told.is_empty() { p.detail { (told.join(" ")) } }
     }
 }
 

@@ -16,6 +16,7 @@ mod charts;
 mod class;
 mod excerpt;
 mod learner;
+mod loads;
 mod scale;
 mod table;
 mod words;

@@ -5,10 +5,12 @@ pub mod stations;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use heat_grader::execute::{Actor, Hazard, HazardKind, Observation, Place, Processor, RunFault, Runner, Trial, Watch};
+use heat_grader::execute::{
+    Actor, BlockReads, CellReads, Hazard, HazardKind, Observation, Place, Processor, RunFault, Runner, Trial, Watch,
+};
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, run};
-use heat_grader::grid::Grid;
+use heat_grader::grid::{Grid, Window};
 use heat_grader::judge::case::Program;
 use heat_grader::judge::diagnosis::Known;
 use heat_grader::judge::plan::{Means, Scope};
@@ -134,12 +136,32 @@ impl Runner for FakeRunner {
                 seen.words_read.push(2 * Exercise::interior_cells(grid.n() as u32));
             }
         }
-        if trial.writer_of.is_some() {
-            seen.writer = Some(Actor { block: [1, 2, 0], thread: [3, 4, 0] });
+        if let Some(window) = &trial.writers_of {
+            // Every four columns have a block of their own.
+            let block = |column: usize| [column as u32 / 4, 2, 0];
+            seen.writers =
+                window.cells().map(|(_, column)| Some(Actor { block: block(column), thread: [3, 4, 0] })).collect();
+        }
+        if trial.cell_reads {
+            seen.cell_reads = Some(cell_reads(trial.initial.n()));
         }
         (self.touch)(trial, &mut seen);
         Ok(seen)
     }
+}
+
+/// Every cell read once, and a block of 4 x 2 cells with two cells around them.
+fn cell_reads(n: usize) -> CellReads {
+    let window = Window { rows: 6..12, columns: 4..12 };
+    let written = |(row, column): (usize, usize)| (8..10).contains(&row) && (6..10).contains(&column);
+    let of_block = BlockReads {
+        block: [1, 3, 0],
+        reads: window.cells().map(|_| 1).collect(),
+        written: window.cells().map(written).collect(),
+        window,
+        shared: 384,
+    };
+    CellReads { n, all: vec![1; n * n], of_block: Some(of_block) }
 }
 
 /// The judgement over a fake engine's submission.

@@ -156,6 +156,11 @@ fn a_wrong_grid_is_drawn_and_its_line_is_marked() {
     assert!(text(halo).contains("2,796 of 100 x 100 cells after launch 1, in bins of 2 x 2."));
     assert!(text(halo).contains("64 x 256 blocks share n = 2048: 32 x 8 cells each."));
     assert!(!section(&page, "learner-amara").contains("data:image"), "nothing to draw");
+    let apron = &halo[halo.find("What one block reads").expect("the apron")..];
+    assert!(apron.contains("<svg class=\"apron\"") && apron.matches("<text class=\"reads\"").count() == 10);
+    let said = text(apron);
+    assert!(said.contains("Block (1, 6) at n = 100 reads 340 words from 340 cells, each once"), "{said}");
+    assert!(said.contains("By the first launch at n = 100, at most 4 times."), "{said}");
     let past = section(&page, "learner-shared-one-past");
     let marked =
         Regex::new(r#"<div class="line marked" id="learner-shared-one-past--L(\d+)" data-line="(\d+)">([^<]*)<"#);

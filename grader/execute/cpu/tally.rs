@@ -1,0 +1,137 @@
+//! How often a watched launch reads each cell of its input, all blocks together and one in the middle by itself.
+
+use super::checker::{Touch, TouchKind};
+use crate::execute::{BlockReads, CellReads};
+use crate::grid::Window;
+use crate::submission::Geometry;
+
+/// The counts of the launch under way.
+pub struct Tally {
+    n: usize,
+    /// Reads of each cell, row-major; they stop at the largest number that there is room for.
+    all: Vec<u16>,
+    /// The block that is looked at: its index, and its flat number, x fastest.
+    block: [u32; 3],
+    number: u32,
+    /// Its reads of each cell of `in`, and whether it wrote each cell of `out`.
+    reads: Vec<u16>,
+    written: Vec<bool>,
+    /// Bytes of each shared array that it touched, by number of the array.
+    shared: Vec<(usize, u64)>,
+}
+
+impl Tally {
+    /// Nothing counted yet of a launch on n x n cells. The block in the middle has as much grid around it as one can have.
+    pub fn new(n: usize, geometry: &Geometry) -> Self {
+        let block = geometry.grid.map(|blocks| blocks.saturating_sub(1) / 2);
+        let ([x, y, _], [bx, by, bz]) = (geometry.grid, block);
+        Self {
+            n,
+            all: vec![0; n * n],
+            block,
+            number: bx + x * (by + y * bz),
+            reads: vec![0; n * n],
+            written: vec![false; n * n],
+            shared: Vec::new(),
+        }
+    }
+
+    /// An access of the block with that flat number to whole or part cells, all inside the grid: `offset` is in bytes.
+    pub fn grid(&mut self, touch: Touch, input: bool, offset: usize, block: u32) {
+        let cells = offset / 4..(offset + touch.bytes).div_ceil(4).min(self.all.len());
+        match touch.kind {
+            TouchKind::Read | TouchKind::Atomic if input => {
+                for cell in cells {
+                    self.all[cell] = self.all[cell].saturating_add(1);
+                    if block == self.number {
+                        self.reads[cell] = self.reads[cell].saturating_add(1);
+                    }
+                }
+            }
+            TouchKind::Write if !input && block == self.number => self.written[cells].fill(true),
+            _ => {}
+        }
+    }
+
+    /// An access of the block with that flat number to a shared array of so many bytes.
+    pub fn shared(&mut self, array: usize, bytes: u64, block: u32) {
+        if block == self.number && !self.shared.iter().any(|(known, _)| *known == array) {
+            self.shared.push((array, bytes));
+        }
+    }
+
+    /// What was counted.
+    pub fn counted(self) -> CellReads {
+        let touched = |cell: usize| self.reads[cell] > 0 || self.written[cell];
+        let window = extent((0..self.all.len()).filter(|&cell| touched(cell)), self.n);
+        let of_block = window.map(|window| {
+            let at = |(row, column): (usize, usize)| row * self.n + column;
+            BlockReads {
+                block: self.block,
+                reads: window.cells().map(|cell| self.reads[at(cell)]).collect(),
+                written: window.cells().map(|cell| self.written[at(cell)]).collect(),
+                window,
+                shared: self.shared.iter().map(|(_, bytes)| bytes).sum(),
+            }
+        });
+        CellReads { n: self.n, all: self.all, of_block }
+    }
+}
+
+/// The smallest window with all these cells of an n x n grid; `None` without any.
+fn extent(cells: impl Iterator<Item = usize>, n: usize) -> Option<Window> {
+    cells.map(|cell| (cell / n, cell % n)).fold(None, |extent: Option<Window>, (row, column)| {
+        let grown = |range: std::ops::Range<usize>, at: usize| range.start.min(at)..range.end.max(at + 1);
+        Some(match extent {
+            Some(window) => Window { rows: grown(window.rows, row), columns: grown(window.columns, column) },
+            None => Window { rows: row..row + 1, columns: column..column + 1 },
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(kind: TouchKind, bytes: usize) -> Touch {
+        Touch { address: 0, bytes, code: 0, kind }
+    }
+
+    fn tally() -> Tally {
+        Tally::new(6, &Geometry { grid: [3, 2, 1], block: [2, 2, 1], shared: 0 })
+    }
+
+    #[test]
+    fn a_wide_load_reads_every_cell_that_it_covers() {
+        let mut tally = tally();
+        tally.grid(touch(TouchKind::Read, 16), true, 8 * 4, 0);
+        tally.grid(touch(TouchKind::Read, 4), true, 9 * 4, 1);
+        tally.grid(touch(TouchKind::Read, 4), false, 9 * 4, 1);
+        let counted = tally.counted();
+        assert_eq!(counted.all[7..13], [0, 1, 2, 1, 1, 0]);
+    }
+
+    #[test]
+    fn the_middle_block_is_seen_by_itself() {
+        let mut tally = tally();
+        assert_eq!((tally.block, tally.number), ([1, 0, 0], 1));
+        for (block, cell) in [(0, 0), (1, 13), (1, 13), (1, 21), (2, 35)] {
+            tally.grid(touch(TouchKind::Read, 4), true, cell * 4, block);
+        }
+        tally.grid(touch(TouchKind::Write, 4), false, 14 * 4, 1);
+        tally.grid(touch(TouchKind::Write, 4), false, 30 * 4, 0);
+        for (array, block) in [(2, 1), (2, 1), (3, 1), (4, 0)] {
+            tally.shared(array, 100, block);
+        }
+        let of_block = tally.counted().of_block.expect("it read");
+        assert_eq!(of_block.window, Window { rows: 2..4, columns: 1..4 });
+        assert_eq!(of_block.reads, [2, 0, 0, 0, 0, 1]);
+        assert_eq!(of_block.written, [false, true, false, false, false, false]);
+        assert_eq!(of_block.shared, 200);
+    }
+
+    #[test]
+    fn a_block_that_touches_nothing_has_no_part() {
+        assert_eq!(tally().counted().of_block, None);
+    }
+}
