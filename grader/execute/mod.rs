@@ -111,6 +111,8 @@ pub struct BlockReads {
     pub written: Vec<bool>,
     /// Bytes of the shared arrays that it touched, static and dynamic.
     pub shared: u64,
+    /// The words that it read of `in`, by the line of heat.cu that reads them, rising; a line that is not known is left out.
+    pub by_line: Vec<(u32, u64)>,
 }
 
 /// A CUDA thread in its block.

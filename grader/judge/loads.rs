@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::{Seen, grouped};
 use crate::execute::{BlockReads, CellReads};
 use crate::grid::Window;
 
@@ -53,11 +53,23 @@ pub struct Apron {
     pub tile: Option<[u32; 2]>,
     /// Bytes of the shared arrays that it uses.
     pub shared: u64,
+    /// The words by the lines of heat.cu that read them, most first.
+    #[serde(default)]
+    pub by_line: Vec<LineReads>,
     /// How often it reads each cell of the rectangle, a string a row: `.` never, `1` to `9` times, `+` more often. Empty for
     /// a rectangle of more than 4,096 cells.
     pub reads: Vec<String>,
     /// Which cells of the rectangle it writes, `#` or `.`; empty likewise.
     pub written: Vec<String>,
+}
+
+/// The words that a block reads at one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LineReads {
+    /// Of heat.cu, from 1.
+    pub line: u32,
+    pub words: u64,
 }
 
 impl ReadsMap {
@@ -97,6 +109,7 @@ impl Apron {
             cells_written: written().count() as u64,
             tile: rectangle(written()).map(|tile| [tile.columns.len() as u32, tile.rows.len() as u32]),
             shared: seen.shared,
+            by_line: by_line(seen),
             reads: strings(seen.reads.iter().map(|&reads| letter(reads)).collect()),
             written: strings(seen.written.iter().map(|&written| if written { '#' } else { '.' }).collect()),
         }
@@ -114,6 +127,24 @@ impl Apron {
         (self.cells_written > 0 && self.words > 0).then(|| self.words as f64 / self.cells_written as f64)
     }
 
+    /// Which lines read how many of the block's words, in a sentence; `None` where that is not known.
+    pub fn lines_said(&self) -> Option<String> {
+        const MOST_LINES: usize = 4;
+        let said = |read: &LineReads| format!("{} at heat.cu:{}", grouped(read.words), read.line);
+        let named: Vec<String> = self.by_line.iter().take(MOST_LINES).map(said).collect();
+        let others: u64 = self.by_line.iter().skip(MOST_LINES).map(|read| read.words).sum();
+        let others = (others > 0).then(|| format!("{} at other lines", grouped(others)));
+        let ([x, y, _], words) = (self.block, grouped(self.words));
+        let lines = named.into_iter().chain(others).collect::<Vec<_>>().join(", ");
+        (!lines.is_empty()).then(|| {
+            let cells = grouped(self.cells_written);
+            format!(
+                "Block ({x}, {y}) of a grid of {n} x {n} cells reads {words} words for {cells} cells: {lines}.",
+                n = self.n
+            )
+        })
+    }
+
     /// Columns and rows of the cells that the first timestep has to update so that the second can update the tile: a ring
     /// around it. `None` where the tile is no rectangle or lies so near the ring of the grid that less will do.
     pub fn first_step(&self) -> Option<[u32; 2]> {
@@ -123,6 +154,12 @@ impl Apron {
         let whole = self.columns >= columns + 4 && self.rows >= rows + 4;
         (whole && clear(self.row, self.rows) && clear(self.column, self.columns)).then_some([columns + 2, rows + 2])
     }
+}
+
+fn by_line(seen: &BlockReads) -> Vec<LineReads> {
+    let mut lines: Vec<_> = seen.by_line.iter().map(|&(line, words)| LineReads { line, words }).collect();
+    lines.sort_by_key(|read| (std::cmp::Reverse(read.words), read.line));
+    lines
 }
 
 fn letter(reads: u16) -> char {
@@ -180,6 +217,7 @@ mod tests {
             written: window.cells().map(|(row, column)| within(&rows, row) && within(&columns, column)).collect(),
             window,
             shared: 2992,
+            by_line: vec![(71, 400), (74, 32)],
         }
     }
 
@@ -189,6 +227,8 @@ mod tests {
         assert_eq!((apron.words, apron.cells_read, apron.cells_written), (432, 432, 256));
         assert_eq!((apron.tile, apron.first_step()), (Some([32, 8]), Some([34, 10])));
         assert_eq!(apron.words_a_cell().map(|words| format!("{words:.4}")).as_deref(), Some("1.6875"));
+        let said = "Block (1, 2) of a grid of 260 x 260 cells reads 432 words for 256 cells: 400 at heat.cu:71, 32 at heat.cu:74.";
+        assert_eq!(apron.lines_said().as_deref(), Some(said));
         assert_eq!((apron.rows, apron.columns, apron.reads.len(), apron.reads[0].len()), (12, 36, 12, 36));
         assert_eq!((apron.at(0, 0), apron.at(2, 2), apron.at(12, 0)), (Some((1, false)), Some((1, true)), None));
     }

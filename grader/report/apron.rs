@@ -208,6 +208,7 @@ mod tests {
             cells_written: 2,
             tile: Some([2, 1]),
             shared: 48,
+            by_line: Vec::new(),
             reads: strings(["+111", "1111", "111."]),
             written: strings(["....", ".##.", "...."]),
         };

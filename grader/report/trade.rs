@@ -71,6 +71,7 @@ mod tests {
             cells_written: 256,
             tile: Some([32, 8]),
             shared: 3088,
+            by_line: Vec::new(),
             reads: Vec::new(),
             written: Vec::new(),
         };

@@ -1,6 +1,7 @@
 //! The grader's side of engine cpu: trials to a worker, its words back as an observation.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -396,6 +397,16 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
+    fn by_line(&self, sites: &[(Site, u64)]) -> Vec<(u32, u64)> {
+        let mut lines = BTreeMap::new();
+        for (site, words) in sites {
+            if let Some(place) = self.symbols.place(*site) {
+                *lines.entry(place.line).or_insert(0) += words;
+            }
+        }
+        lines.into_iter().collect()
+    }
+
     fn observation(&self, raw: Raw) -> Observation {
         let changed = raw.seen.input_changed.map(|(launch, cell, before, after)| InputChange {
             launch,
@@ -404,6 +415,10 @@ impl Telling<'_> {
             before: f32::from_bits(before),
             after: f32::from_bits(after),
         });
+        let mut cell_reads = raw.seen.cell_reads;
+        if let Some(block) = cell_reads.as_mut().and_then(|reads| reads.of_block.as_mut()) {
+            block.by_line = self.by_line(&raw.seen.read_sites);
+        }
         Observation {
             grids: raw.grids,
             words_read: raw.seen.words_read,
@@ -411,7 +426,7 @@ impl Telling<'_> {
             input_changed: changed,
             shortcut: raw.seen.loops,
             writers: raw.seen.writers,
-            cell_reads: raw.seen.cell_reads,
+            cell_reads,
             fault: raw.fault,
             output: raw.output,
             cpu_seconds: raw.seen.cpu_seconds,

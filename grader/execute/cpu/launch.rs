@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::abi::KernelFn;
 use super::arena::{Arena, Buffer, GridMap};
 use super::checker::Checker;
-use super::lane::{Arguments, BlockEnd, Lane};
+use super::lane::{Arguments, BlockEnd, Lane, site};
 use super::loops::Loops;
 use super::message::Run;
 use super::object::{LoadedObject, ObjectMap};
@@ -162,7 +162,7 @@ fn launches(
             seen.misled = true;
             return Ok(seen);
         }
-        let Pace { lane, shared, arena, .. } = &mut *pace;
+        let Pace { lane, shared, arena, object, .. } = &mut *pace;
         seen.wall_seconds += wall.elapsed().as_secs_f64();
         seen.cpu_seconds += cpu_seconds() - cpu;
         if run.watch != Watch::Fast {
@@ -181,6 +181,8 @@ fn launches(
         }
         seen.launches_done = launch;
         if let Some(tally) = lane.checker.tally.take() {
+            let site = |&(code, words): &(usize, u64)| Some((site(code, object.base)?, words));
+            seen.read_sites = tally.sites().iter().filter_map(site).collect();
             seen.cell_reads = Some(tally.counted());
         }
         let output = input.other();

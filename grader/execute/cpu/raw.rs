@@ -46,6 +46,8 @@ pub struct RawObservation {
     pub input_changed: Option<(u32, usize, u32, u32)>,
     pub writers: Vec<Option<Actor>>,
     pub cell_reads: Option<CellReads>,
+    /// Where the block looked at there reads `in`, and how many words.
+    pub read_sites: Vec<(Site, u64)>,
     /// Whether launches ran as loops over the threads of their blocks.
     pub loops: bool,
     /// Whether loops turned out not to be the kernel: the run says nothing.

@@ -18,6 +18,8 @@ pub struct Tally {
     written: Vec<bool>,
     /// Bytes of each shared array that it touched, by number of the array.
     shared: Vec<(usize, u64)>,
+    /// The words of `in` that it read, by the address in its code that the access returns to.
+    sites: Vec<(usize, u64)>,
 }
 
 impl Tally {
@@ -33,6 +35,7 @@ impl Tally {
             reads: vec![0; n * n],
             written: vec![false; n * n],
             shared: Vec::new(),
+            sites: Vec::new(),
         }
     }
 
@@ -41,6 +44,9 @@ impl Tally {
         let cells = offset / 4..(offset + touch.bytes).div_ceil(4).min(self.all.len());
         match touch.kind {
             TouchKind::Read | TouchKind::Atomic if input => {
+                if block == self.number {
+                    self.note(touch.code, cells.len() as u64);
+                }
                 for cell in cells {
                     self.all[cell] = self.all[cell].saturating_add(1);
                     if block == self.number {
@@ -53,6 +59,19 @@ impl Tally {
         }
     }
 
+    fn note(&mut self, code: usize, words: u64) {
+        // A kernel has a handful of loads.
+        match self.sites.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, all)) => *all += words,
+            None => self.sites.push((code, words)),
+        }
+    }
+
+    /// The words of `in` that the block read, by the address in its code that the access returns to.
+    pub fn sites(&self) -> &[(usize, u64)] {
+        &self.sites
+    }
+
     /// An access of the block with that flat number to a shared array of so many bytes.
     pub fn shared(&mut self, array: usize, bytes: u64, block: u32) {
         if block == self.number && !self.shared.iter().any(|(known, _)| *known == array) {
@@ -60,7 +79,7 @@ impl Tally {
         }
     }
 
-    /// What was counted.
+    /// What was counted; lines are for whoever knows the program's symbols.
     pub fn counted(self) -> CellReads {
         let touched = |cell: usize| self.reads[cell] > 0 || self.written[cell];
         let window = extent((0..self.all.len()).filter(|&cell| touched(cell)), self.n);
@@ -72,6 +91,7 @@ impl Tally {
                 written: window.cells().map(|cell| self.written[at(cell)]).collect(),
                 window,
                 shared: self.shared.iter().map(|(_, bytes)| bytes).sum(),
+                by_line: Vec::new(),
             }
         });
         CellReads { n: self.n, all: self.all, of_block }
@@ -123,9 +143,11 @@ mod tests {
         for (array, block) in [(2, 1), (2, 1), (3, 1), (4, 0)] {
             tally.shared(array, 100, block);
         }
+        tally.grid(Touch { code: 7, ..touch(TouchKind::Read, 8) }, true, 13 * 4, 1);
+        assert_eq!(tally.sites(), [(0, 3), (7, 2)]);
         let of_block = tally.counted().of_block.expect("it read");
         assert_eq!(of_block.window, Window { rows: 2..4, columns: 1..4 });
-        assert_eq!(of_block.reads, [2, 0, 0, 0, 0, 1]);
+        assert_eq!(of_block.reads, [3, 1, 0, 0, 0, 1]);
         assert_eq!(of_block.written, [false, true, false, false, false, false]);
         assert_eq!(of_block.shared, 200);
     }

@@ -3,6 +3,7 @@
 use super::Cause;
 use super::code::Code;
 use super::tiles::shared_out;
+use crate::judge::loads::Apron;
 use crate::judge::reads::Reads;
 use crate::judge::words::grouped;
 use crate::submission::Geometry;
@@ -10,8 +11,16 @@ use crate::submission::Geometry;
 /// Cells around the tile that two timesteps need.
 const HALO: usize = 2;
 
-/// What makes the count of a launch on an n x n grid too high.
-pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>) -> Cause {
+/// What makes the count of a launch on an n x n grid too high; `apron` is what one block of a watched launch reads.
+pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>, apron: Option<&Apron>) -> Cause {
+    let cause = by_the_figures(reads, n, geometry);
+    match apron.and_then(Apron::lines_said) {
+        Some(lines) => cause.with(lines),
+        None => cause,
+    }
+}
+
+fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>) -> Cause {
     let measured = format!(
         "{} words in one launch: {:.2} a cell, {:.2} a cell-step; the budget is {}.",
         grouped(reads.words),
@@ -82,15 +91,15 @@ mod tests {
 
     #[test]
     fn an_apron_read_twice_is_told_from_one_that_is_too_large() {
-        let twice = cause(&counted(2 * 7_056_400), 2048, Some(&launched(64, 256)));
+        let twice = cause(&counted(2 * 7_056_400), 2048, Some(&launched(64, 256)), None);
         assert_eq!(twice.code, Code::ReadsTooMany);
         assert!(twice.sentence.contains("read 2 times"), "{twice:?}");
-        let small = cause(&counted(16_744_464), 2048, Some(&launched(512, 512)));
+        let small = cause(&counted(16_744_464), 2048, Some(&launched(512, 512)), None);
         assert_eq!(
             (small.code, small.evidence[0].contains("4 x 4 cells needs an apron of 8 x 8: 64 words")),
             (Code::TileTooSmall, true)
         );
-        let naive = cause(&counted(52_000_000), 2048, None);
+        let naive = cause(&counted(52_000_000), 2048, None, None);
         assert_eq!(naive.code, Code::ReadsTooMany);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::hazards::{self, SeenHazard};
 use super::outcome::{FirstMismatch, Outcome, Writer};
-use super::{Seen, reads};
+use super::{Seen, loads, reads};
 use crate::execute::{HazardKind, InputChange, Memory};
 use crate::submission::{Geometry, GeometryOf};
 use crate::verdict::{Check, CheckId, Status};
@@ -110,7 +110,11 @@ pub fn causes(seen: &Seen, checks: &[Check], known: &Known) -> Vec<Cause> {
     if failed(CheckId::Reads) {
         let n = seen.exercise.exercise.n;
         let over = reads::measured(seen).filter(|reads| !reads.within_budget() && reads.is_plausible());
-        causes.extend(over.map(|reads| budget::cause(&reads, n as usize, known.geometry(n).as_ref())));
+        causes.extend(
+            over.map(|reads| {
+                budget::cause(&reads, n as usize, known.geometry(n).as_ref(), loads::apron(seen).as_ref())
+            }),
+        );
     }
     causes.truncate(MOST);
     causes

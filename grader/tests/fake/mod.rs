@@ -160,6 +160,7 @@ fn cell_reads(n: usize) -> CellReads {
         written: window.cells().map(written).collect(),
         window,
         shared: 384,
+        by_line: vec![(57, 48)],
     };
     CellReads { n, all: vec![1; n * n], of_block: Some(of_block) }
 }
