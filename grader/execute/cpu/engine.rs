@@ -410,7 +410,7 @@ impl Telling<'_> {
             input_changed: changed,
             shortcut: raw.seen.loops,
             writers: raw.seen.writers,
-            cell_reads: raw.seen.cell_reads,
+            cell_reads: raw.seen.cell_reads.map(|counted| *counted),
             fault: raw.fault,
             output: raw.output,
             cpu_seconds: raw.seen.cpu_seconds,

@@ -181,7 +181,7 @@ fn launches(
         }
         seen.launches_done = launch;
         if let Some(tally) = lane.checker.tally.take() {
-            seen.cell_reads = Some(tally.counted());
+            seen.cell_reads = Some(Box::new(tally.counted()));
         }
         let output = input.other();
         if run.keep.contains(&launch) {
