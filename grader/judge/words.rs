@@ -59,7 +59,7 @@ pub fn memory(memory: &Memory, n: u32) -> String {
     }
 }
 
-/// `tile[8][32] of shared array tile[12][36]`; a word of the array where its shape is not known.
+/// `shared tile[8][32] (declared [12][36])`; a word of the array where its shape is not known.
 fn shared(name: &str, byte: i64, lengths: &[u32]) -> String {
     if byte % 4 != 0 {
         return format!("byte {byte} of shared array {name}");
@@ -76,7 +76,7 @@ fn shared(name: &str, byte: i64, lengths: &[u32]) -> String {
             }
             indices.push(rest);
             let element: String = indices.iter().rev().map(|index| brackets(index.to_string())).collect();
-            format!("{name}{element} of shared array {name}{declared}")
+            format!("shared {name}{element} (declared {declared})")
         }
     }
 }
@@ -151,11 +151,11 @@ mod tests {
         let word = |word: i64, lengths: &[u32]| {
             memory(&Memory::Shared { name: "tile".to_owned(), byte: 4 * word, lengths: lengths.to_vec() }, 100)
         };
-        assert_eq!(word(304, &[10, 34]), "tile[8][32] of shared array tile[10][34]");
-        assert_eq!(word(432, &[432]), "tile[432] of shared array tile[432]");
-        assert_eq!(word(432, &[12, 36]), "tile[12][0] of shared array tile[12][36]");
-        assert_eq!(word(-1, &[12, 36]), "tile[-1][35] of shared array tile[12][36]");
-        assert_eq!(word(60, &[2, 4, 8]), "tile[1][3][4] of shared array tile[2][4][8]");
+        assert_eq!(word(304, &[10, 34]), "shared tile[8][32] (declared [10][34])");
+        assert_eq!(word(432, &[432]), "shared tile[432] (declared [432])");
+        assert_eq!(word(432, &[12, 36]), "shared tile[12][0] (declared [12][36])");
+        assert_eq!(word(-1, &[12, 36]), "shared tile[-1][35] (declared [12][36])");
+        assert_eq!(word(60, &[2, 4, 8]), "shared tile[1][3][4] (declared [2][4][8])");
         assert_eq!(word(304, &[]), "word 304 of shared array tile");
         let part = Memory::Shared { name: "tile".to_owned(), byte: 6, lengths: vec![4] };
         assert_eq!(memory(&part, 100), "byte 6 of shared array tile");

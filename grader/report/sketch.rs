@@ -19,22 +19,30 @@ const WRONG: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::
 const RIGHT: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 const FAINT: Style = Style::new().dimmed();
 
-/// One line of the drawing, with its width as read.
+/// One line of the drawing: its text in runs of one style.
 #[derive(Clone, Default)]
-struct Line {
-    text: String,
-    columns: usize,
-}
+struct Line(Vec<(Style, String)>);
 
 impl Line {
     fn push(&mut self, text: &str, style: Style) {
-        self.columns += text.chars().count();
-        self.text.push_str(&format!("{style}{text}{style:#}"));
+        match self.0.last_mut() {
+            Some((known, run)) if *known == style => run.push_str(text),
+            _ => self.0.push((style, text.to_owned())),
+        }
     }
 
     fn plain(&mut self, text: &str) {
-        self.columns += text.chars().count();
-        self.text.push_str(text);
+        self.push(text, Style::new());
+    }
+
+    /// Columns that it takes.
+    fn columns(&self) -> usize {
+        self.0.iter().map(|(_, run)| run.chars().count()).sum()
+    }
+
+    /// With ANSI colours.
+    fn text(&self) -> String {
+        self.0.iter().map(|(style, run)| format!("{style}{run}{style:#}")).collect()
     }
 }
 
@@ -66,12 +74,15 @@ pub fn of(report: &Report) -> Option<Sketch> {
 }
 
 fn side_by_side(left: Vec<Line>, right: Vec<Line>) -> Vec<String> {
-    let width = left.iter().map(|line| line.columns).max().unwrap_or_default();
+    let width = left.iter().map(Line::columns).max().unwrap_or_default();
     let rows = left.len().max(right.len());
     let line = |at: usize| {
-        let (left, right) = (left.get(at).cloned().unwrap_or_default(), right.get(at));
-        let gap = " ".repeat(width - left.columns);
-        right.map_or(left.text.clone(), |right| format!("{}{gap}{}", left.text, right.text)).trim_end().to_owned()
+        let mut line = left.get(at).cloned().unwrap_or_default();
+        if let Some(right) = right.get(at) {
+            line.plain(&" ".repeat(width - line.columns()));
+            right.0.iter().for_each(|(style, run)| line.push(run, *style));
+        }
+        line.text()
     };
     (0..rows).map(line).collect()
 }
@@ -217,7 +228,9 @@ impl<'r> Table<'r> {
     fn expected(&self, row: usize) -> Line {
         let mut line = Line::default();
         line.plain(&" ".repeat(LABEL));
-        for (column, value) in self.around.expected[row].iter().enumerate() {
+        let last =
+            (0..self.around.expected[row].len()).rfind(|&column| self.is_wrong(row, column) || self.part(column));
+        for (column, value) in self.around.expected[row].iter().enumerate().take(last.map_or(0, |last| last + 1)) {
             self.separate(&mut line, column, " ", "│");
             let off = || format!("{:+.0e}", self.around.got[row][column].0 - value.0);
             let text = if self.differences { off() } else { short(value.0) };

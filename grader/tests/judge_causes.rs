@@ -140,7 +140,7 @@ fn a_site_seen_at_several_words_is_told_once() {
     let elsewhere = Hazard { place: Some(Place { line: 70, column: 3 }), ..race(1, 3) };
     let judgement = judged(&seeing(FakeEngine::right(), vec![race(304, 9), race(305, 20), elsewhere, race(9, 40)]));
     let race = check(&judgement, CheckId::Race);
-    assert!(race.summary.starts_with("heat.cu:57: load of tile[8][16] of shared array tile[12][36] races"), "{race:?}");
+    assert!(race.summary.starts_with("heat.cu:57: load of shared tile[8][16] (declared [12][36]) races"), "{race:?}");
     let also: Vec<&String> = race.details.iter().filter(|detail| detail.starts_with("Also ")).collect();
     assert!(also.len() == 1 && also[0].starts_with("Also heat.cu:70: "), "{race:?}");
     assert_eq!(judgement.causes[0].evidence.len(), 2, "{:?}", judgement.causes);
@@ -166,7 +166,7 @@ fn an_index_that_leads_to_another_row_of_its_array_says_where() {
     };
     let judgement = judged(&seeing(FakeEngine::right(), vec![index]));
     let said = &check(&judgement, CheckId::Memory).summary;
-    assert!(said.contains("an index is out of range: it leads to tile[1][0] of shared array tile[12][36]"), "{said}");
+    assert!(said.contains("an index is out of range: it leads to shared tile[1][0] (declared [12][36])"), "{said}");
 }
 
 #[test]

@@ -415,7 +415,7 @@ impl Telling<'_> {
             before: f32::from_bits(before),
             after: f32::from_bits(after),
         });
-        let mut cell_reads = raw.seen.cell_reads;
+        let mut cell_reads = raw.seen.cell_reads.map(|counted| *counted);
         if let Some(block) = cell_reads.as_mut().and_then(|reads| reads.of_block.as_mut()) {
             block.by_line = self.by_line(&raw.seen.read_sites);
         }

@@ -183,7 +183,7 @@ fn launches(
         if let Some(tally) = lane.checker.tally.take() {
             let site = |&(code, words): &(usize, u64)| Some((site(code, object.base)?, words));
             seen.read_sites = tally.sites().iter().filter_map(site).collect();
-            seen.cell_reads = Some(tally.counted());
+            seen.cell_reads = Some(Box::new(tally.counted()));
         }
         let output = input.other();
         if run.keep.contains(&launch) {

@@ -45,7 +45,7 @@ pub struct RawObservation {
     /// launch, cell index, bits before, bits after
     pub input_changed: Option<(u32, usize, u32, u32)>,
     pub writers: Vec<Option<Actor>>,
-    pub cell_reads: Option<CellReads>,
+    pub cell_reads: Option<Box<CellReads>>,
     /// Where the block looked at there reads `in`, and how many words.
     pub read_sites: Vec<(Site, u64)>,
     /// Whether launches ran as loops over the threads of their blocks.

@@ -77,7 +77,7 @@ fn browser_shows_the_page_at_both_sizes_in_both_schemes() {
             assert_eq!(browser.value(pushed), 0, "no name pushes the table aside: {device}");
             assert_eq!(browser.value(CUT_OFF), "", "{device}");
             let learner =
-                "[...document.querySelectorAll('section.learner')].find((one) => one.querySelector('image')).id";
+                "[...document.querySelectorAll('section.learner')].find((one) => one.querySelector('svg.apron')).id";
             browser.value(&format!("location.hash = {learner}"));
             browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
             assert_eq!(browser.value(wide), 0, "nothing sticks out of a learner's page: {device}");
