@@ -23,7 +23,7 @@ const INDENT: usize = 14;
 /// Lines of source shown before and after the one in question.
 const AROUND: u32 = 2;
 /// Sentences of evidence shown.
-const EVIDENCE: usize = 2;
+const EVIDENCE: usize = 3;
 /// Compiler messages shown.
 const MESSAGES: usize = 4;
 /// Lines shown of the learner's sentence.
