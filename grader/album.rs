@@ -1,5 +1,6 @@
 //! The pictures of a report as files in a folder.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -47,11 +48,20 @@ impl Album {
                     outbox::replace(file, &bytes).with_context(|| file.display().to_string())?;
                     lines.push(format!("{}: {shows}", file.display()));
                 }
-                None => Target::File(file.to_owned()).remove()?,
+                None if is_ours(file) => Target::File(file.to_owned()).remove()?,
+                None => {}
             }
         }
         Ok(lines)
     }
+}
+
+/// Whether a file is a picture of this program's, which says so near its beginning.
+fn is_ours(file: &Path) -> bool {
+    const NAME: &[u8] = b"heat-grader";
+    let mut start = Vec::new();
+    let read = std::fs::File::open(file).and_then(|file| file.take(1024).read_to_end(&mut start));
+    read.is_ok() && start.windows(NAME.len()).any(|bytes| bytes == NAME)
 }
 
 #[cfg(test)]
@@ -73,11 +83,14 @@ mod tests {
         for name in ["error-map.png", "reads-map.png", "mine.txt"] {
             std::fs::write(album.0.join(name), "old").unwrap();
         }
+        std::fs::write(album.0.join("apron.svg"), "<svg><!-- heat-grader --></svg>").unwrap();
         let lines = album.put(&counted()).unwrap();
         assert!(lines.len() == 1 && lines[0].ends_with("reads-map.png: how often each cell is read"), "{lines:?}");
         assert!(std::fs::read(album.0.join("reads-map.png")).unwrap().starts_with(b"\x89PNG"));
-        assert!(!album.0.join("error-map.png").exists() && album.0.join("mine.txt").exists());
-        assert_eq!(std::fs::read_dir(&album.0).unwrap().count(), 2, "no temporary file is left");
+        assert!(is_ours(&album.0.join("reads-map.png")), "the next run may take it away");
+        assert!(!album.0.join("apron.svg").exists(), "a picture of an earlier run");
+        assert!(album.0.join("error-map.png").exists() && album.0.join("mine.txt").exists(), "not ours to take away");
+        assert_eq!(std::fs::read_dir(&album.0).unwrap().count(), 3, "no temporary file is left");
     }
 
     #[test]

@@ -51,11 +51,13 @@ const COMMON: [&str; 14] = [
 const FAST: [&str; 2] = ["-O2", "-fno-semantic-interposition"];
 /// Inlining must be as thorough as nvcc's (a helper's repeated reads merge only once it is inlined); merging reads across
 /// loop iterations, or vectorising across gaps, would count what nvcc does not.
-const CHECKED: [&str; 9] = [
+const CHECKED: [&str; 10] = [
     "-O3",
     "-fno-semantic-interposition",
     "-fno-tree-vectorize",
     "-fno-predictive-commoning",
+    // It makes one load of the bytes of a word and leaves the narrow ones, so that both would be counted.
+    "-fdisable-tree-bswap",
     "-ftrivial-auto-var-init=pattern",
     "-fsanitize=thread",
     "--param=tsan-instrument-func-entry-exit=0",

@@ -111,8 +111,36 @@ pub struct BlockReads {
     pub written: Vec<bool>,
     /// Bytes of the shared arrays that it touched, static and dynamic.
     pub shared: u64,
-    /// The words that it read of `in`, by the line of heat.cu that reads them, rising; a line that is not known is left out.
+    /// Bytes that it read of `in`.
+    pub bytes: u64,
+    /// The same by the line of heat.cu that reads them, rising; a line that is not known is left out.
     pub by_line: Vec<(u32, u64)>,
+    /// The shared arrays that it touched, and what its first warp did in them, an access of its lanes at a time.
+    pub arrays: Vec<SharedArray>,
+    pub uses: Vec<SharedUse>,
+}
+
+/// A shared array of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedArray {
+    pub name: String,
+    /// As it is declared, outermost first; empty where that is not known.
+    pub lengths: Vec<u32>,
+    /// The 4-byte words that the block touched, rising.
+    pub touched: Vec<u32>,
+    /// Whether there are accesses to it of which it is not known which lanes made them together.
+    pub uneven: bool,
+}
+
+/// The 4-byte words that the lanes of a warp touched together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedUse {
+    /// Of heat.cu, from 1.
+    pub line: u32,
+    /// Place in [`BlockReads::arrays`].
+    pub array: usize,
+    /// A word a lane, counted from the array's start.
+    pub words: Vec<u32>,
 }
 
 /// A CUDA thread in its block.

@@ -16,6 +16,7 @@ use crate::execute::cuda::GpuInfo;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::judge;
+use crate::judge::advice::{self, Footprint};
 use crate::judge::answer::{self, Given};
 use crate::judge::diagnosis::Known;
 use crate::judge::plan::{Planned, Scope};
@@ -420,6 +421,10 @@ impl Draft {
             self.checks.push(check);
         }
         self.report.causes = judgement.causes.iter().map(build::cause).collect();
+        self.report.advice = judgement.advice.iter().map(build::advice).collect();
+        if let (Some(footprint), Some(_)) = (self.footprint(), &judgement.reads) {
+            self.report.advice.extend(advice::of_footprint(&footprint).iter().map(build::advice));
+        }
         let first = judgement.first_mismatch;
         self.report.first_mismatch = first.as_ref().map(|first| build::first_mismatch(first, exercise));
         self.report.error_map = first.map(|first| first.map);
@@ -433,6 +438,15 @@ impl Draft {
             *self.report.durations.by_trial.entry(kind.label().to_owned()).or_default() += seconds;
         }
         self.reads = judgement.reads;
+    }
+
+    /// What a block takes of the GPU, where it was built for one.
+    fn footprint(&self) -> Option<Footprint> {
+        let report::GpuBuild { arch, registers, shared, spill_stores, spill_loads, .. } =
+            *self.report.gpu_build.as_ref()?;
+        let launch = self.report.submission.as_ref()?.launch.as_ref()?;
+        let (threads, spills) = (launch.block.iter().product(), spill_stores + spill_loads);
+        Some(Footprint { arch, threads, registers, shared: shared + launch.shared, spills })
     }
 
     /// Fills in the checks that were not reached and adds everything up.

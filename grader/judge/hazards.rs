@@ -204,9 +204,7 @@ pub(super) fn advice(kind: HazardKind) -> &'static str {
             "Two threads own the same cell: look at how threads are mapped to cells of the tile."
         }
         HazardKind::SameValueRace => "Both write the same value, so it does no harm here; one owner a cell is safer.",
-        HazardKind::ReadWriteRace => {
-            "Put a __syncthreads() between the two, or give the second timestep an array of its own."
-        }
+        HazardKind::ReadWriteRace => "A __syncthreads() between the two lets every thread see what the others stored.",
         HazardKind::BarrierDivergence | HazardKind::BarrierAfterExit => {
             "Guard the load and the store, never the barrier: all threads of a block must reach every __syncthreads()."
         }

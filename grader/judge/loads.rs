@@ -104,7 +104,7 @@ impl Apron {
             column: seen.window.columns.start as u32,
             rows: seen.window.rows.len() as u32,
             columns: seen.window.columns.len() as u32,
-            words: seen.reads.iter().map(|&reads| u64::from(reads)).sum(),
+            words: seen.bytes / 4,
             cells_read: seen.reads.iter().filter(|&&reads| reads > 0).count() as u64,
             cells_written: written().count() as u64,
             tile: rectangle(written()).map(|tile| [tile.columns.len() as u32, tile.rows.len() as u32]),
@@ -157,7 +157,7 @@ impl Apron {
 }
 
 fn by_line(seen: &BlockReads) -> Vec<LineReads> {
-    let mut lines: Vec<_> = seen.by_line.iter().map(|&(line, words)| LineReads { line, words }).collect();
+    let mut lines: Vec<_> = seen.by_line.iter().map(|&(line, bytes)| LineReads { line, words: bytes / 4 }).collect();
     lines.sort_by_key(|read| (std::cmp::Reverse(read.words), read.line));
     lines
 }
@@ -211,13 +211,17 @@ mod tests {
     fn block(rows: std::ops::Range<usize>, columns: std::ops::Range<usize>, halo: usize) -> BlockReads {
         let window = Window { rows: rows.clone(), columns: columns.clone() };
         let within = |range: &std::ops::Range<usize>, at: usize| (range.start + halo..range.end - halo).contains(&at);
+        let window_cells = window.cells().count() as u64;
         BlockReads {
             block: [1, 2, 0],
             reads: window.cells().map(|_| 1).collect(),
             written: window.cells().map(|(row, column)| within(&rows, row) && within(&columns, column)).collect(),
             window,
             shared: 2992,
-            by_line: vec![(71, 400), (74, 32)],
+            bytes: 4 * window_cells,
+            by_line: vec![(71, 1600), (74, 128)],
+            arrays: Vec::new(),
+            uses: Vec::new(),
         }
     }
 

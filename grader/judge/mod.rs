@@ -4,6 +4,7 @@
 //! came to. The [`Judge`] folds these outcomes in the order of the plan, whichever finished first, so that the same
 //! submission and seed give the same report; it stops at the first failure of a check that stops the trials.
 
+pub mod advice;
 pub mod answer;
 mod bracket;
 pub mod case;
@@ -23,6 +24,7 @@ pub mod timing;
 mod values;
 mod words;
 
+use advice::Advice;
 use diagnosis::{Cause, Known};
 use hazards::SeenHazard;
 use loads::{Apron, ReadsMap};
@@ -100,6 +102,8 @@ pub struct Judgement {
     pub checks: Vec<Check>,
     /// Why it is wrong, the likeliest first; empty when nothing is wrong or nothing is certain.
     pub causes: Vec<Cause>,
+    /// What could be better; no check rests on it.
+    pub advice: Vec<Advice>,
     /// The first cell that disagrees, in row-major order, at the first launch where one does.
     pub first_mismatch: Option<FirstMismatch>,
     /// What the count trial counted.
@@ -173,6 +177,7 @@ impl<'a> Judge<'a> {
         let causes = diagnosis::causes(&seen, &checks, &self.known);
         Judgement {
             causes,
+            advice: advice::advice(&seen),
             checks,
             first_mismatch: self.outcomes.iter().filter(strict_failure).find_map(|outcome| outcome.first.clone()),
             reads: reads::measured(&seen),

@@ -44,7 +44,7 @@ pub fn file(report: &Report) -> Option<String> {
             }
         }
     };
-    Some(format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", file.into_string()))
+    Some(format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- heat-grader -->\n{}\n", file.into_string()))
 }
 
 /// The drawing for a page, whose stylesheet knows its classes.

@@ -2,13 +2,14 @@
 
 use super::escape;
 use super::{
-    Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Neighbourhood, Other, Reads, Real, Remark, Report,
-    SCHEMA, Sanitizer,
+    Advice, Answer, Cause, Environment, FirstMismatch, Hazard, Launch, Neighbourhood, Other, Reads, Real, Remark,
+    Report, SCHEMA, Sanitizer,
 };
 use crate::execute::Place;
 use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
+use crate::judge::advice;
 use crate::judge::answer::Given;
 use crate::judge::diagnosis::{self, Code};
 use crate::judge::hazards::SeenHazard;
@@ -42,6 +43,7 @@ impl Report {
             checks: Vec::new(),
             causes: Vec::new(),
             remarks: Vec::new(),
+            advice: Vec::new(),
             first_mismatch: None,
             error_map: None,
             reads: None,
@@ -152,6 +154,12 @@ pub fn cause(cause: &diagnosis::Cause) -> Cause {
 
 fn page_command(code: Code) -> String {
     format!("heat-grader explain {}", code.name())
+}
+
+/// The report's view of a word of advice. Names of the learner's in it are made harmless.
+pub fn advice(advice: &advice::Advice) -> Advice {
+    let (code, line, explain) = (advice.code, advice.line, page_command(advice.code));
+    Advice { code, line, sentence: escape::line(&advice.sentence), explain }
 }
 
 /// The report's view of a fault of main().

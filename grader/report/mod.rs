@@ -75,6 +75,9 @@ pub struct Report {
     /// Faults of main(), which is never run, that are certain from the text. They decide nothing.
     #[serde(default)]
     pub remarks: Vec<Remark>,
+    /// What could be better about the kernel. It decides nothing, and is given only where every cell is right.
+    #[serde(default)]
+    pub advice: Vec<Advice>,
     /// The first cell that disagrees with the reference; null when none does.
     pub first_mismatch: Option<FirstMismatch>,
     /// All wrong cells of that grid after that launch, in coarse bins; null when none disagrees.
@@ -165,6 +168,18 @@ pub struct Remark {
     pub code: Code,
     /// Line of heat.cu.
     pub line: u32,
+    pub sentence: String,
+    /// The command that prints the page on it.
+    pub explain: String,
+}
+
+/// What could be better about a kernel; no verdict rests on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Advice {
+    pub code: Code,
+    /// Line of heat.cu, where it is about one.
+    pub line: Option<u32>,
     pub sentence: String,
     /// The command that prints the page on it.
     pub explain: String,

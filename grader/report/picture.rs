@@ -113,6 +113,7 @@ impl Canvas {
         encoder.set_depth(png::BitDepth::Four);
         encoder.set_palette(PAPER.iter().chain(&SHADES).flatten().copied().collect::<Vec<u8>>());
         encoder.set_compression(png::Compression::High);
+        encoder.add_text_chunk("Software".to_owned(), "heat-grader".to_owned()).ok()?;
         let mut writer = encoder.write_header().ok()?;
         writer.write_image_data(&packed).ok()?;
         writer.finish().ok()?;

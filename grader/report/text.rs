@@ -56,6 +56,7 @@ pub fn render_with(report: &Report, source: Option<&str>, hint: bool) -> String 
     text.push_str(&sanitizer(report));
     text.push_str(&printed(&report.output));
     text.push_str(&told_trade(report));
+    text.push_str(&advice(report));
     text.push_str(&closing(report));
     github::harmless(&text)
 }
@@ -80,6 +81,13 @@ fn remarks(report: &Report) -> String {
         text.push_str(&wrapped(&said, 2));
     }
     if text.is_empty() { text } else { format!("\nIn the program around the kernel, which is never run here:\n{text}") }
+}
+
+/// What could be better about a kernel whose words were counted.
+fn advice(report: &Report) -> String {
+    let said = |advice: &super::Advice| wrapped(&format!("{} (`{}`)", advice.sentence, advice.explain), 2);
+    let text: String = report.advice.iter().map(said).collect();
+    if text.is_empty() { text } else { format!("\nAdvice, on which no verdict rests:\n{text}") }
 }
 
 /// One line a tool, or why there is none.

@@ -1,5 +1,7 @@
 //! What a fixture's verdict.json promises, and where a report breaks the promise.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -40,6 +42,9 @@ pub struct Expected {
     /// Codes of the remarks on main(), exactly these.
     #[serde(default)]
     pub remarks: Vec<Code>,
+    /// Codes of the advice on how warps use shared memory; of a passing fixture exactly these.
+    #[serde(default)]
+    pub advice: BTreeSet<Code>,
     /// With or without its namespaces.
     pub kernel: Option<String>,
     /// The author was not certain of the words.
@@ -123,6 +128,7 @@ impl Expected {
             self.other_cause(report),
             differs("remarks", &self.remarks, &report.remarks.iter().map(|remark| remark.code).collect()),
         ];
+        found.push(self.other_advice(report));
         found.extend(self.warnings(report));
         found.extend(self.first_mismatch.iter().flat_map(|fields| mismatch_fields(fields, report)));
         found.into_iter().flatten().collect()
@@ -137,6 +143,13 @@ impl Expected {
     fn other_cause(&self, report: &Report) -> Option<String> {
         let planted = self.planted()?;
         (planted != named(report)).then(|| format!("the cause is {}, not {planted}", named(report)))
+    }
+
+    /// What a multiprocessor holds depends on the GPU, so only the rest is compared.
+    fn other_advice(&self, report: &Report) -> Option<String> {
+        let everywhere = |code: &Code| matches!(code, Code::BankConflicts | Code::PaddingUnused);
+        let given = report.advice.iter().map(|advice| advice.code).filter(everywhere).collect();
+        differs("advice", &self.advice, &given).filter(|_| self.verdict == Verdict::Pass)
     }
 
     fn warnings(&self, report: &Report) -> Vec<Option<String>> {

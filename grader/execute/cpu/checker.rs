@@ -363,7 +363,7 @@ impl Checker {
             return;
         }
         if let Some(tally) = &mut self.tally {
-            tally.shared(at, bytes as u64, standing.block);
+            tally.shared(touch, at, (byte, bytes), (standing.block, standing.thread));
         }
         let found = if inside { self.look_up_shared(touch, standing) } else { Some(Found::OutOfRange) };
         let Some(found) = found else { return };

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use crossbeam_channel::RecvTimeoutError;
 
+use super::banks::RawBanks;
 use super::message::{Reply, Request, Run};
 use super::object::ObjectMap;
 use super::process::{self, Event, WorkerProcess};
@@ -18,7 +19,8 @@ use super::symbols::Symbols;
 use super::yardstick::{LEAST, Yardstick};
 use crate::confine::calls;
 use crate::execute::{
-    Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, Trial, Watch, limits, wire,
+    Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, SharedArray, SharedUse, Trial, Watch,
+    limits, wire,
 };
 use crate::grid::Grid;
 use crate::submission::{self, Geometry, GeometryOf, SharedShape, shared_shapes};
@@ -397,11 +399,28 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
+    /// The arrays and what the first warp did in them; what a worker says of arrays that there are not is left out.
+    fn shared_use(&self, banks: RawBanks) -> (Vec<SharedArray>, Vec<SharedUse>) {
+        let named = |&(at, _): &(usize, Vec<u32>)| self.map.shared.get(at).is_some();
+        let touched: Vec<_> = banks.touched.into_iter().filter(named).collect();
+        let numbers: Vec<usize> = touched.iter().map(|(at, _)| *at).collect();
+        let array = |(at, touched): (usize, Vec<u32>)| {
+            let name = self.map.shared[at].name.clone();
+            let lengths = self.lengths(&name);
+            SharedArray { name, lengths, touched, uneven: banks.uneven.contains(&at) }
+        };
+        let used = |(site, at, words): (Site, usize, Vec<u32>)| {
+            let array = numbers.iter().position(|&number| number == at)?;
+            Some(SharedUse { line: self.symbols.place(site)?.line, array, words })
+        };
+        (touched.into_iter().map(array).collect(), banks.together.into_iter().filter_map(used).collect())
+    }
+
     fn by_line(&self, sites: &[(Site, u64)]) -> Vec<(u32, u64)> {
         let mut lines = BTreeMap::new();
-        for (site, words) in sites {
+        for (site, bytes) in sites {
             if let Some(place) = self.symbols.place(*site) {
-                *lines.entry(place.line).or_insert(0) += words;
+                *lines.entry(place.line).or_insert(0) += bytes;
             }
         }
         lines.into_iter().collect()
@@ -418,6 +437,7 @@ impl Telling<'_> {
         let mut cell_reads = raw.seen.cell_reads.map(|counted| *counted);
         if let Some(block) = cell_reads.as_mut().and_then(|reads| reads.of_block.as_mut()) {
             block.by_line = self.by_line(&raw.seen.read_sites);
+            (block.arrays, block.uses) = self.shared_use(raw.seen.banks);
         }
         Observation {
             grids: raw.grids,
@@ -454,15 +474,20 @@ impl Telling<'_> {
         })
     }
 
-    /// A shared array with the lengths that it is declared with, where they come to its size.
+    /// Shared memory by an array with the lengths that it is declared with.
     fn shaped(&self, memory: Memory) -> Memory {
         let Memory::Shared { name, byte, .. } = memory else { return memory };
+        Memory::Shared { byte, lengths: self.lengths(&name), name }
+    }
+
+    /// The lengths that a shared array is declared with, where they come to its size; else none.
+    fn lengths(&self, name: &str) -> Vec<u32> {
         let shapes = self.shapes.get_or_init(|| shared_shapes(&submission::Program::new(self.source)));
         let bytes = |lengths: &[u32]| lengths.iter().map(|&length| u64::from(length)).product::<u64>() * 4;
         let symbol = self.map.shared.iter().find(|symbol| symbol.name == name && !symbol.dynamic);
         let shape = shapes.iter().find(|shape| shape.name == name);
         let fits = symbol.zip(shape).filter(|(symbol, shape)| symbol.bytes == bytes(&shape.lengths));
-        Memory::Shared { byte, lengths: fits.map_or_else(Vec::new, |(_, shape)| shape.lengths.clone()), name }
+        fits.map_or_else(Vec::new, |(_, shape)| shape.lengths.clone())
     }
 
     /// Whether an index beyond its dimension is the ordinary trick of walking a whole shared array by its first row

@@ -180,9 +180,11 @@ fn launches(
             return Err(anyhow!("a lane could not be set up"));
         }
         seen.launches_done = launch;
-        if let Some(tally) = lane.checker.tally.take() {
-            let site = |&(code, words): &(usize, u64)| Some((site(code, object.base)?, words));
-            seen.read_sites = tally.sites().iter().filter_map(site).collect();
+        if let Some(mut tally) = lane.checker.tally.take() {
+            let place = |code: usize| site(code, object.base);
+            let reads = |&(code, bytes): &(usize, u64)| Some((place(code)?, bytes));
+            seen.read_sites = tally.sites().iter().filter_map(reads).collect();
+            seen.banks = std::mem::take(&mut tally.banks).seen(place);
             seen.cell_reads = Some(Box::new(tally.counted()));
         }
         let output = input.other();

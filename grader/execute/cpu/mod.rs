@@ -7,6 +7,7 @@
 
 mod abi;
 mod arena;
+mod banks;
 mod checker;
 mod copies;
 pub mod engine;

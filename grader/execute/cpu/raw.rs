@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::banks::RawBanks;
 use crate::execute::{Actor, CellReads, HazardKind, Memory};
 
 /// A place in the program.
@@ -46,8 +47,10 @@ pub struct RawObservation {
     pub input_changed: Option<(u32, usize, u32, u32)>,
     pub writers: Vec<Option<Actor>>,
     pub cell_reads: Option<Box<CellReads>>,
-    /// Where the block looked at there reads `in`, and how many words.
+    /// Where the block looked at there reads `in`, and how many bytes.
     pub read_sites: Vec<(Site, u64)>,
+    /// What it does to its shared arrays.
+    pub banks: RawBanks,
     /// Whether launches ran as loops over the threads of their blocks.
     pub loops: bool,
     /// Whether loops turned out not to be the kernel: the run says nothing.

@@ -1,5 +1,6 @@
 //! How often a watched launch reads each cell of its input, all blocks together and one in the middle by itself.
 
+use super::banks::Banks;
 use super::checker::{Touch, TouchKind};
 use crate::execute::{BlockReads, CellReads};
 use crate::grid::Window;
@@ -18,8 +19,10 @@ pub struct Tally {
     written: Vec<bool>,
     /// Bytes of each shared array that it touched, by number of the array.
     shared: Vec<(usize, u64)>,
-    /// The words of `in` that it read, by the address in its code that the access returns to.
+    /// Bytes of `in` that it read, by the address in its code that the access returns to.
     sites: Vec<(usize, u64)>,
+    /// What it does to its shared arrays.
+    pub banks: Banks,
 }
 
 impl Tally {
@@ -36,6 +39,7 @@ impl Tally {
             written: vec![false; n * n],
             shared: Vec::new(),
             sites: Vec::new(),
+            banks: Banks::default(),
         }
     }
 
@@ -45,7 +49,7 @@ impl Tally {
         match touch.kind {
             TouchKind::Read | TouchKind::Atomic if input => {
                 if block == self.number {
-                    self.note(touch.code, cells.len() as u64);
+                    self.note(touch.code, touch.bytes as u64);
                 }
                 for cell in cells {
                     self.all[cell] = self.all[cell].saturating_add(1);
@@ -59,24 +63,28 @@ impl Tally {
         }
     }
 
-    fn note(&mut self, code: usize, words: u64) {
+    fn note(&mut self, code: usize, bytes: u64) {
         // A kernel has a handful of loads.
         match self.sites.iter_mut().find(|(known, _)| *known == code) {
-            Some((_, all)) => *all += words,
-            None => self.sites.push((code, words)),
+            Some((_, all)) => *all += bytes,
+            None => self.sites.push((code, bytes)),
         }
     }
 
-    /// The words of `in` that the block read, by the address in its code that the access returns to.
+    /// Bytes of `in` that the block read, by the address in its code that the access returns to.
     pub fn sites(&self) -> &[(usize, u64)] {
         &self.sites
     }
 
-    /// An access of the block with that flat number to a shared array of so many bytes.
-    pub fn shared(&mut self, array: usize, bytes: u64, block: u32) {
-        if block == self.number && !self.shared.iter().any(|(known, _)| *known == array) {
-            self.shared.push((array, bytes));
+    /// An access of a thread of the block with that flat number to a shared array of so many bytes; `byte` counts from its start.
+    pub fn shared(&mut self, touch: Touch, array: usize, (byte, bytes): (usize, usize), (block, thread): (u32, usize)) {
+        if block != self.number {
+            return;
         }
+        if !self.shared.iter().any(|(known, _)| *known == array) {
+            self.shared.push((array, bytes as u64));
+        }
+        self.banks.touch(touch, array, (byte, bytes), thread);
     }
 
     /// What was counted; lines are for whoever knows the program's symbols.
@@ -91,7 +99,10 @@ impl Tally {
                 written: window.cells().map(|cell| self.written[at(cell)]).collect(),
                 window,
                 shared: self.shared.iter().map(|(_, bytes)| bytes).sum(),
+                bytes: self.sites.iter().map(|(_, bytes)| bytes).sum(),
                 by_line: Vec::new(),
+                arrays: Vec::new(),
+                uses: Vec::new(),
             }
         });
         CellReads { n: self.n, all: self.all, of_block }
@@ -141,10 +152,10 @@ mod tests {
         tally.grid(touch(TouchKind::Write, 4), false, 14 * 4, 1);
         tally.grid(touch(TouchKind::Write, 4), false, 30 * 4, 0);
         for (array, block) in [(2, 1), (2, 1), (3, 1), (4, 0)] {
-            tally.shared(array, 100, block);
+            tally.shared(touch(TouchKind::Read, 4), array, (0, 100), (block, 0));
         }
         tally.grid(Touch { code: 7, ..touch(TouchKind::Read, 8) }, true, 13 * 4, 1);
-        assert_eq!(tally.sites(), [(0, 3), (7, 2)]);
+        assert_eq!(tally.sites(), [(0, 12), (7, 8)]);
         let of_block = tally.counted().of_block.expect("it read");
         assert_eq!(of_block.window, Window { rows: 2..4, columns: 1..4 });
         assert_eq!(of_block.reads, [3, 1, 0, 0, 0, 1]);

@@ -13,14 +13,16 @@ const HALO: usize = 2;
 
 /// What makes the count of a launch on an n x n grid too high; `apron` is what one block of a watched launch reads.
 pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>, apron: Option<&Apron>) -> Cause {
-    let cause = by_the_figures(reads, n, geometry);
+    // Twice as many words need not be each word twice.
+    let alike = apron.is_none_or(|apron| apron.words % apron.cells_read.max(1) == 0);
+    let cause = by_the_figures(reads, n, geometry, alike);
     match apron.and_then(Apron::lines_said) {
         Some(lines) => cause.with(lines),
         None => cause,
     }
 }
 
-fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>) -> Cause {
+fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>, alike: bool) -> Cause {
     let measured = format!(
         "{} words in one launch: {:.2} a cell, {:.2} a cell-step; the budget is {}.",
         grouped(reads.words),
@@ -47,7 +49,7 @@ fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>) -> Cause
         return Cause::new(Code::TileTooSmall, said).with(own).with(measured).with(lesson);
     }
     let cause = match reads.words / apron.max(1) {
-        times if times >= 2 && reads.words == times * apron => {
+        times if times >= 2 && reads.words == times * apron && alike => {
             too_many(&format!("Every word of the apron is read {times} times from global memory."))
         }
         _ => too_many("Cells are read from global memory more often than two timesteps need."),

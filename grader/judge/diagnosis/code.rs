@@ -1,4 +1,4 @@
-//! The names of the faults that have a page: causes that a diagnosis can come to, and remarks on main().
+//! The names of the faults that have a page: causes that a diagnosis can come to, remarks on main(), and advice.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,10 +63,18 @@ pub enum Code {
     CopyEveryStep,
     /// A setting of the shipped program is still as it was shipped; a remark, never a cause.
     SettingsLeftOver,
+    /// Lanes of a warp wait for each other's banks of shared memory.
+    BankConflicts,
+    /// A padding column that spares no warp a turn.
+    PaddingUnused,
+    /// Shared memory or registers let a multiprocessor hold few threads.
+    LowOccupancy,
+    /// Variables that did not fit the registers.
+    RegisterSpills,
 }
 
 impl Code {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 32] = [
         Self::GridNotAdvanced,
         Self::OnlyOneStep,
         Self::TooManySteps,
@@ -95,6 +103,10 @@ impl Code {
         Self::OneBufferUnfilled,
         Self::CopyEveryStep,
         Self::SettingsLeftOver,
+        Self::BankConflicts,
+        Self::PaddingUnused,
+        Self::LowOccupancy,
+        Self::RegisterSpills,
     ];
 
     /// The name as reports, pages and the command line spell it.
@@ -128,6 +140,10 @@ impl Code {
             Self::OneBufferUnfilled => "one-buffer-unfilled",
             Self::CopyEveryStep => "copy-every-step",
             Self::SettingsLeftOver => "settings-left-over",
+            Self::BankConflicts => "bank-conflicts",
+            Self::PaddingUnused => "padding-unused",
+            Self::LowOccupancy => "low-occupancy",
+            Self::RegisterSpills => "register-spills",
         }
     }
 

@@ -236,6 +236,14 @@ fn other_weights_are_solved_for() {
 }
 
 #[test]
+fn a_grid_that_is_the_same_everywhere_says_nothing_of_weights() {
+    for value in [0.0, 1e-42, 1.0] {
+        let inner = |row, column, old| if in_interior(row as isize, column as isize) { value } else { old };
+        assert!(codes(&changed(&right(), inner)).is_empty(), "{value}");
+    }
+}
+
+#[test]
 fn a_halo_that_is_too_small_is_told_with_its_tile() {
     let u = initial();
     let load = |_: usize, _: usize, row: isize, column: isize| cold(&u, row, column);

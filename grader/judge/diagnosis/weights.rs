@@ -30,7 +30,9 @@ type Weights = [f64; CELLS.len()];
 
 /// The fault, if other weights explain the grid.
 pub fn cause(scene: &Scene) -> Option<Cause> {
-    if scene.n() > LARGEST {
+    // Any weights that come to it explain a grid that is the same everywhere.
+    let (first, mut cells) = (scene.after.at(1, 1), scene.interior());
+    if scene.n() > LARGEST || cells.all(|(row, column)| scene.after.at(row, column) == first) {
         return None;
     }
     wrong_r(scene).or_else(|| wrong_stencil(scene))

@@ -160,7 +160,10 @@ fn cell_reads(n: usize) -> CellReads {
         written: window.cells().map(written).collect(),
         window,
         shared: 384,
-        by_line: vec![(57, 48)],
+        bytes: 192,
+        by_line: vec![(57, 192)],
+        arrays: Vec::new(),
+        uses: Vec::new(),
     };
     CellReads { n, all: vec![1; n * n], of_block: Some(of_block) }
 }
