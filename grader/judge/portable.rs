@@ -51,7 +51,11 @@ fn trouble(outcome: &Outcome) -> Option<String> {
         let first = wrong.cells.first;
         Some(format!(
             "n = {n}: row {}, column {} is wrong after launch {}: expected {}, got {}",
-            first.row, first.column, wrong.launch, first.expected, first.got
+            first.row,
+            first.column,
+            wrong.launch,
+            words::value(first.expected),
+            words::value(first.got)
         ))
     };
     let input =

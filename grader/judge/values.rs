@@ -42,7 +42,12 @@ fn wrong_values(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
     let cell = wrong.cells.first;
     let summary = format!(
         "row {}, column {} is wrong after launch {}: expected {}, got {} (n = {})",
-        cell.row, cell.column, wrong.launch, cell.expected, cell.got, outcome.planned.n
+        cell.row,
+        cell.column,
+        wrong.launch,
+        words::value(cell.expected),
+        words::value(cell.got),
+        outcome.planned.n
     );
     let mut check = Check::new(CheckId::Values, Status::Fail, summary).with(extent(exercise, outcome, wrong));
     if outcome.ring.as_ref().is_some_and(|ring| ring.cells.first == cell) {
@@ -136,7 +141,12 @@ fn wrong_ring(outcome: &Outcome) -> Option<Check> {
     let cell = wrong.cells.first;
     let summary = format!(
         "row {}, column {} lies on the ring and changed by launch {}: held {}, now {} (n = {})",
-        cell.row, cell.column, wrong.launch, cell.expected, cell.got, outcome.planned.n
+        cell.row,
+        cell.column,
+        wrong.launch,
+        words::value(cell.expected),
+        words::value(cell.got),
+        outcome.planned.n
     );
     let ring_cells = 4 * u64::from(outcome.planned.n.saturating_sub(1));
     let mut check = Check::new(CheckId::Ring, Status::Fail, summary).with(format!(

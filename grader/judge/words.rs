@@ -27,6 +27,12 @@ pub fn small(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value) { format!("{value:.6}") } else { format!("{value:.2e}") }
 }
 
+/// A cell's value as short as it can be told from others; with a power of ten where that is shorter to read.
+pub fn value(value: f32) -> String {
+    let plain = value == 0.0 || !value.is_finite() || (1e-5..1e7).contains(&value.abs());
+    if plain { value.to_string() } else { format!("{value:e}") }
+}
+
 /// `rows 3 to 98`, or `row 3`.
 pub fn span(noun: &str, (from, to): (usize, usize)) -> String {
     if from == to { format!("{noun} {from}") } else { format!("{noun}s {from} to {to}") }
@@ -134,6 +140,12 @@ fn other(hazard: &Hazard) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_told_as_short_as_it_can_be_read() {
+        let said = [0.0, -0.0, 1.0836058, 250_000.5, f32::NAN, f32::INFINITY, -3.4e38, 1e-42].map(value);
+        assert_eq!(said, ["0", "-0", "1.0836058", "250000.5", "NaN", "inf", "-3.4e38", "1e-42"]);
+    }
 
     #[test]
     fn numbers_are_grouped() {

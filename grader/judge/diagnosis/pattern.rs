@@ -14,7 +14,7 @@ pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     }
     // A cell that nobody wrote holds NaN whatever shared memory held.
     let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
-    if cells.not_finite > 0 && !unwritten {
+    if cells.first.got.is_nan() && !unwritten {
         facts.push(
             "The grader fills shared memory and the output grid with NaN beforehand: a value that nobody wrote shows."
                 .to_owned(),

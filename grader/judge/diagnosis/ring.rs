@@ -4,7 +4,7 @@ use super::Cause;
 use super::code::Code;
 use super::scene::Scene;
 use super::stencil::at_or_cold;
-use crate::judge::words::counted;
+use crate::judge::words::{counted, span};
 
 /// The cause, when the launch changed ring cells, and whether nothing but ring cells is wrong.
 pub fn cause(scene: &Scene) -> Option<(Cause, bool)> {
@@ -39,10 +39,11 @@ pub fn cause(scene: &Scene) -> Option<(Cause, bool)> {
     let alone = scene.follows(|row, column| scene.right.at(row, column))
         && !scene.interior().any(|(row, column)| scene.is_unwritten(row, column));
     let extent = format!(
-        "{} of the ring changed in launch {} (n = {}), in rows {top} to {bottom}.",
+        "{} of the ring changed in launch {} (n = {}), in {}.",
         counted(changed.len() as u64, "cell"),
         scene.launch,
-        scene.n()
+        scene.n(),
+        span("row", (top, bottom))
     );
     let cause = Cause::new(Code::RingLost, "The kernel stores into the ring, which must keep its temperature.");
     Some((cause.with(what).with(extent), alone))

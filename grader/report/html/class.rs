@@ -153,8 +153,8 @@ fn groups(class: &Class, listed: &[Listed]) -> Markup {
     let find = |name: &String| listed.iter().find(|one| one.entry.learner == *name);
     html! {
         section.card {
-            h2 { "Identical submissions" }
-            p { "The same bytes, or the same kernel once names, comments and white space are set aside. That may have good reasons." }
+            h2 { "Alike, for you to look at" }
+            p { "The same bytes, or the same kernel once names, comments and white space are set aside; the rest of the file may differ, and with it the verdict. That may have good reasons." }
             ul.groups {
                 @for group in groups {
                     li {
