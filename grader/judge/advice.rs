@@ -1,7 +1,7 @@
 //! What could be better about a kernel without its being wrong: how its warps use shared memory, and what a multiprocessor
 //! can hold of it. No verdict rests on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::diagnosis::Code;
 use super::{Seen, grouped};
@@ -143,7 +143,7 @@ fn turns(words: impl Iterator<Item = u32>) -> u32 {
 /// Lines where the lanes of a warp wait for each other's banks.
 fn conflicts(uses: &[SharedUse]) -> Vec<Advice> {
     let mut lines: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-    for used in uses.iter().filter(|used| used.words.len() >= LANES) {
+    for used in uses.iter().filter(|used| used.words.len() >= LANES && !is_one_run(uses, used)) {
         let (accesses, all) = lines.entry(used.line).or_default();
         (*accesses, *all) = (*accesses + 1, *all + turns(used.words.iter().copied()));
     }
@@ -156,6 +156,14 @@ fn conflicts(uses: &[SharedUse]) -> Vec<Advice> {
          that lie a multiple of {BANKS} words apart share a bank, and its lanes want several of them at once."
     );
     vec![Advice { code: Code::BankConflicts, line: Some(line), sentence }]
+}
+
+/// Whether all that a line touches of an array is one run of words. g++ takes a wide access (a float4) apart, lane by lane four
+/// words away from the next; a GPU makes it at once.
+fn is_one_run(uses: &[SharedUse], of: &SharedUse) -> bool {
+    let alike = uses.iter().filter(|used| (used.line, used.array) == (of.line, of.array));
+    let words: BTreeSet<u32> = alike.flat_map(|used| used.words.iter().copied()).collect();
+    words.first().zip(words.last()).is_some_and(|(first, last)| (last - first + 1) as usize == words.len())
 }
 
 /// A column beside the tile that nothing is kept in and that spares no warp a turn.
@@ -214,6 +222,8 @@ mod tests {
         let said = conflicts(&column);
         assert_eq!((said.len(), said[0].code, said[0].line), (1, Code::BankConflicts, Some(61)));
         assert!(said[0].sentence.contains("heat.cu:61 take 4.0 turns"), "{said:?}");
+        let wide = (0..4).map(|part| used(60, (0..32).map(move |lane| 4 * lane + part)));
+        assert!(conflicts(&wide.collect::<Vec<_>>()).is_empty(), "a float4 that was taken apart");
     }
 
     #[test]
