@@ -260,7 +260,7 @@ impl Loaded {
                     Some(grid) => raw.grids.push((after, grid)),
                     None => raw.fault = Some(self.ended(Event::Garbled, launch)),
                 },
-                Ok(Event::Reply(Reply::Done(seen), _)) => raw.seen = seen,
+                Ok(Event::Reply(Reply::Done(seen), _)) => raw.seen = *seen,
                 Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
                 Ok(event) => raw.fault = Some(self.ended(event, launch)),
                 Err(fault) => raw.fault = Some(fault),

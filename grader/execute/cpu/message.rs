@@ -47,7 +47,7 @@ pub enum Reply {
     Launch(u32),
     /// The grid after a launch; the blob holds it.
     Grid(u32),
-    Done(RawObservation),
+    Done(Box<RawObservation>),
     /// A signal ended the run (of SIGSYS, `address` is the number of the system call), or the grader asked where it stands (SIGUSR1). Written by the signal handler.
     Signal {
         signal: i32,

@@ -59,7 +59,7 @@ pub fn main() -> Result<()> {
                     |launch| wire::write(&mut to, &Reply::Launch(launch), &[]),
                     |launch, cells| wire::write(&mut also_to, &Reply::Grid(launch), wire::bytes_of(cells)),
                 )
-                .map(Reply::Done)
+                .map(|seen| Reply::Done(Box::new(seen)))
             }
         };
         flush_prints();
