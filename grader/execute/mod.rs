@@ -98,6 +98,18 @@ pub struct CellReads {
     pub of_block: Option<BlockReads>,
 }
 
+impl CellReads {
+    /// Whether they are of n x n cells, the block's as well, and tell of each cell once.
+    pub fn are_of(&self, n: usize) -> bool {
+        let of_block = |block: &BlockReads| {
+            let Window { rows, columns } = &block.window;
+            let inside = rows.start <= rows.end && rows.end <= n && columns.start <= columns.end && columns.end <= n;
+            inside && [block.reads.len(), block.written.len()] == [rows.len() * columns.len(); 2]
+        };
+        self.n == n && self.all.len() == n * n && self.of_block.as_ref().is_none_or(of_block)
+    }
+}
+
 /// What one block reads of `in` and writes of `out`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockReads {
@@ -261,4 +273,36 @@ pub trait Runner: Send {
     /// An error is the grader's or machine's fault; everything a kernel can do comes back as an observation. After a
     /// fault the runner starts a fresh worker for the next trial.
     fn run(&mut self, trial: &Trial) -> anyhow::Result<Observation>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_are_not_of_the_grid_are_told_from_those_that_are() {
+        let reads = |window: Window, cells: usize| CellReads {
+            n: 4,
+            all: vec![1; 16],
+            of_block: Some(BlockReads {
+                block: [0; 3],
+                window,
+                reads: vec![1; cells],
+                written: vec![true; cells],
+                shared: 0,
+                bytes: 4,
+                by_line: Vec::new(),
+                arrays: Vec::new(),
+                uses: Vec::new(),
+            }),
+        };
+        let whole = reads(Window { rows: 1..3, columns: 0..4 }, 8);
+        assert!(whole.are_of(4) && !whole.are_of(5));
+        assert!(!reads(Window { rows: 1..3, columns: 0..4 }, 7).are_of(4), "a cell is missing");
+        assert!(!reads(Window { rows: 0..usize::MAX, columns: 0..0 }, 0).are_of(4), "nobody could walk along it");
+        let [from, to] = [3, 1];
+        assert!(!reads(Window { rows: from..to, columns: 0..4 }, 0).are_of(4), "turned round");
+        assert!(!CellReads { all: vec![1; 15], ..whole.clone() }.are_of(4));
+        assert!(CellReads { of_block: None, ..whole }.are_of(4));
+    }
 }

@@ -28,11 +28,11 @@ use crate::submission::{GeometryOf, Kernel};
 use crate::verdict::{Check, CheckId, Status};
 
 mod engines;
+mod initial;
 mod later;
 mod same;
 pub mod seed;
 mod start;
-mod starts;
 mod stations;
 pub mod trials;
 mod turns;
@@ -422,7 +422,9 @@ impl Draft {
         }
         self.report.causes = judgement.causes.iter().map(build::cause).collect();
         self.report.advice = judgement.advice.iter().map(build::advice).collect();
-        if let (Some(footprint), Some(_)) = (self.footprint(), &judgement.reads) {
+        if judgement.reads.is_some()
+            && let Some(footprint) = self.footprint()
+        {
             self.report.advice.extend(advice::of_footprint(&footprint).iter().map(build::advice));
         }
         let first = judgement.first_mismatch;

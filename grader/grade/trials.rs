@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, bail};
 
-use super::starts::Starts;
+use super::initial::Initials;
 use crate::execute::cuda::Timed;
 use crate::execute::{Observation, Processor, Runner, Trial};
 use crate::exercise::Exercise;
@@ -104,15 +104,15 @@ pub fn run(
     judge: &mut Judge,
     report: &(dyn Fn(&Planned) + Sync),
 ) -> anyhow::Result<()> {
-    let (cancelled, starts) = (AtomicBool::new(false), Starts::default());
+    let (cancelled, initials) = (AtomicBool::new(false), Initials::default());
     let plan = judge.plan().to_vec();
     let (told, results) = mpsc::channel();
     std::thread::scope(|scope| {
         let orders = STREAMS.map(|_| {
             let (order, orders) = mpsc::channel::<(usize, Planned)>();
-            let (told, cancelled, starts) = (told.clone(), &cancelled, &starts);
+            let (told, cancelled, initials) = (told.clone(), &cancelled, &initials);
             scope.spawn(move || {
-                let mut bench = Bench { engine, exercise, cancelled, starts, runners: Vec::new(), kind: None };
+                let mut bench = Bench { engine, exercise, cancelled, initials, runners: Vec::new(), kind: None };
                 for (at, planned) in orders {
                     report(&planned);
                     if told.send((at, bench.outcome(planned))).is_err() {
@@ -219,7 +219,7 @@ struct Bench<'a> {
     engine: &'a dyn Engine,
     exercise: &'a Exercise,
     cancelled: &'a AtomicBool,
-    starts: &'a Starts,
+    initials: &'a Initials,
     runners: Vec<((Program, Processor), Box<dyn Runner>)>,
     kind: Option<Kind>,
 }
@@ -235,8 +235,8 @@ impl Bench<'_> {
             return Ok(Some(self.timed(planned)));
         }
         let counts_on_gpu = (planned.on, planned.kind) == (Processor::Gpu, Kind::Count);
-        let start = self.starts.of(&planned);
-        let grid = start.grid(&planned);
+        let initial = self.initials.of(&planned);
+        let grid = initial.grid(&planned);
         let mut case = Case::new(self.exercise, planned, grid);
         if let Some(request) = case.next().filter(|_| counts_on_gpu) {
             // The reference's process has nothing else to do yet. What goes wrong is told when the timing comes to it.
@@ -248,7 +248,7 @@ impl Bench<'_> {
             }
             let seen = match request.program {
                 Program::Submission => self.observe(&request)?,
-                Program::Reference => start.reference(&request, || self.observe(&request))?,
+                Program::Reference => initial.reference(&request, || self.observe(&request))?,
             };
             case.fold(seen)?;
         }
@@ -258,7 +258,7 @@ impl Bench<'_> {
     /// Times the submission. That no time could be taken is no ground for leaving it ungraded.
     fn timed(&mut self, planned: Planned) -> Outcome {
         self.runners.clear();
-        let trial = planned.trial(self.starts.of(&planned).grid(&planned));
+        let trial = planned.trial(self.initials.of(&planned).grid(&planned));
         let mut outcome = Outcome::new(planned);
         match until_copies_agree(|| self.engine.time(&trial)) {
             Ok(TimedRun { timed, reads }) => {

@@ -53,7 +53,7 @@ pub fn advice(seen: &Seen) -> Vec<Advice> {
         return Vec::new();
     }
     let blocks = seen.gating().filter_map(|outcome| outcome.cell_reads.as_ref()?.of_block.as_ref());
-    blocks.max_by_key(|block| block.window.cells().count()).map(of_block).unwrap_or_default()
+    blocks.max_by_key(|block| block.reads.len()).map(of_block).unwrap_or_default()
 }
 
 fn of_block(block: &BlockReads) -> Vec<Advice> {
@@ -142,10 +142,16 @@ fn turns(words: impl Iterator<Item = u32>) -> u32 {
 
 /// Lines where the lanes of a warp wait for each other's banks.
 fn conflicts(uses: &[SharedUse]) -> Vec<Advice> {
+    let mut places: BTreeMap<(u32, usize), Vec<&SharedUse>> = BTreeMap::new();
+    for used in uses {
+        places.entry((used.line, used.array)).or_default().push(used);
+    }
     let mut lines: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-    for used in uses.iter().filter(|used| used.words.len() >= LANES && !is_one_run(uses, used)) {
-        let (accesses, all) = lines.entry(used.line).or_default();
-        (*accesses, *all) = (*accesses + 1, *all + turns(used.words.iter().copied()));
+    for ((line, _), uses) in places.into_iter().filter(|(_, uses)| !are_one_run(uses)) {
+        for used in uses.into_iter().filter(|used| used.words.len() >= LANES) {
+            let (accesses, all) = lines.entry(line).or_default();
+            (*accesses, *all) = (*accesses + 1, *all + turns(used.words.iter().copied()));
+        }
     }
     let mean = |(accesses, all): (u32, u32)| f64::from(all) / f64::from(accesses.max(1));
     let worst = lines.into_iter().map(|(line, seen)| (line, mean(seen))).filter(|(_, mean)| *mean >= TURNS);
@@ -158,12 +164,11 @@ fn conflicts(uses: &[SharedUse]) -> Vec<Advice> {
     vec![Advice { code: Code::BankConflicts, line: Some(line), sentence }]
 }
 
-/// Whether all that a line touches of an array is one run of words. g++ takes a wide access (a float4) apart, lane by lane four
-/// words away from the next; a GPU makes it at once.
-fn is_one_run(uses: &[SharedUse], of: &SharedUse) -> bool {
-    let alike = uses.iter().filter(|used| (used.line, used.array) == (of.line, of.array));
-    let words: BTreeSet<u32> = alike.flat_map(|used| used.words.iter().copied()).collect();
-    words.first().zip(words.last()).is_some_and(|(first, last)| (last - first + 1) as usize == words.len())
+/// Whether all that is touched of an array at one line is one run of words. g++ takes a wide access (a float4) apart, lane by
+/// lane four words away from the next; a GPU makes it at once.
+fn are_one_run(uses: &[&SharedUse]) -> bool {
+    let words: BTreeSet<u32> = uses.iter().flat_map(|used| used.words.iter().copied()).collect();
+    words.first().zip(words.last()).is_some_and(|(first, last)| (last - first) as usize + 1 == words.len())
 }
 
 /// A column beside the tile that nothing is kept in and that spares no warp a turn.

@@ -9,9 +9,9 @@ use super::checker::Touch;
 use super::raw::Site;
 
 /// Lanes of a warp.
-const LANES: usize = 32;
+pub const LANES: usize = 32;
 /// Most instructions that are kept: many times what a tile of the lesson's needs.
-const MOST: usize = 512;
+pub const MOST: usize = 512;
 
 /// The accesses of the block looked at, as they come in: a thread at a time.
 #[derive(Default)]

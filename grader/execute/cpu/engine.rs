@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use crossbeam_channel::RecvTimeoutError;
 
-use super::banks::RawBanks;
+use super::banks::{LANES, MOST, RawBanks};
 use super::message::{Reply, Request, Run};
 use super::object::ObjectMap;
 use super::process::{self, Event, WorkerProcess};
@@ -399,21 +399,29 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// The arrays and what the first warp did in them; what a worker says of arrays that there are not is left out.
+    /// The arrays and what the first warp did in them. What a worker says of arrays or words that there are not, or of more
+    /// lanes than a warp has, is left out.
     fn shared_use(&self, banks: RawBanks) -> (Vec<SharedArray>, Vec<SharedUse>) {
-        let named = |&(at, _): &(usize, Vec<u32>)| self.map.shared.get(at).is_some();
-        let touched: Vec<_> = banks.touched.into_iter().filter(named).collect();
-        let numbers: Vec<usize> = touched.iter().map(|(at, _)| *at).collect();
-        let array = |(at, touched): (usize, Vec<u32>)| {
-            let name = self.map.shared[at].name.clone();
-            let lengths = self.lengths(&name);
-            SharedArray { name, lengths, touched, uneven: banks.uneven.contains(&at) }
+        let known = |at: usize, words: &[u32]| {
+            let array = self.map.shared.get(at)?;
+            let inside = |word: &u32| array.dynamic || u64::from(*word) < array.bytes.div_ceil(4);
+            words.iter().all(inside).then_some(array)
         };
+        let mut numbers = Vec::new();
+        let mut arrays = Vec::new();
+        for (at, touched) in banks.touched {
+            if let Some(array) = known(at, &touched) {
+                let (name, uneven) = (array.name.clone(), banks.uneven.contains(&at));
+                arrays.push(SharedArray { lengths: self.lengths(&name), name, touched, uneven });
+                numbers.push(at);
+            }
+        }
         let used = |(site, at, words): (Site, usize, Vec<u32>)| {
+            known(at, &words).filter(|_| words.len() <= LANES)?;
             let array = numbers.iter().position(|&number| number == at)?;
             Some(SharedUse { line: self.symbols.place(site)?.line, array, words })
         };
-        (touched.into_iter().map(array).collect(), banks.together.into_iter().filter_map(used).collect())
+        (arrays, banks.together.into_iter().take(MOST).filter_map(used).collect())
     }
 
     fn by_line(&self, sites: &[(Site, u64)]) -> Vec<(u32, u64)> {
@@ -434,7 +442,8 @@ impl Telling<'_> {
             before: f32::from_bits(before),
             after: f32::from_bits(after),
         });
-        let mut cell_reads = raw.seen.cell_reads.map(|counted| *counted);
+        // The worker runs learner's code: what it says is looked at before anybody walks along it.
+        let mut cell_reads = raw.seen.cell_reads.filter(|reads| reads.are_of(self.n));
         if let Some(block) = cell_reads.as_mut().and_then(|reads| reads.of_block.as_mut()) {
             block.by_line = self.by_line(&raw.seen.read_sites);
             (block.arrays, block.uses) = self.shared_use(raw.seen.banks);

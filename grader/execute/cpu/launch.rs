@@ -185,7 +185,7 @@ fn launches(
             let reads = |&(code, bytes): &(usize, u64)| Some((place(code)?, bytes));
             seen.read_sites = tally.sites().iter().filter_map(reads).collect();
             seen.banks = std::mem::take(&mut tally.banks).seen(place);
-            seen.cell_reads = Some(Box::new(tally.counted()));
+            seen.cell_reads = Some(tally.counted());
         }
         let output = input.other();
         if run.keep.contains(&launch) {

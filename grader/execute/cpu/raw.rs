@@ -46,7 +46,7 @@ pub struct RawObservation {
     /// launch, cell index, bits before, bits after
     pub input_changed: Option<(u32, usize, u32, u32)>,
     pub writers: Vec<Option<Actor>>,
-    pub cell_reads: Option<Box<CellReads>>,
+    pub cell_reads: Option<CellReads>,
     /// Where the block looked at there reads `in`, and how many bytes.
     pub read_sites: Vec<(Site, u64)>,
     /// What it does to its shared arrays.

@@ -1,5 +1,5 @@
-//! Where trials start: initial grids, and what the reference makes of them. Several trials of a grade start from the same
-//! grid, which is drawn once, and one run of the reference serves them all.
+//! Initial grids, and what the reference makes of them. Several trials of a grade begin with the same grid, which is drawn
+//! once, and one run of the reference serves them all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,13 +11,13 @@ use crate::grid::Grid;
 use crate::judge::case::Request;
 use crate::judge::plan::Planned;
 
-/// The starts of one grade, by cells a side and seed.
+/// The initial grids of one grade, by cells a side and seed.
 #[derive(Default)]
-pub struct Starts(Mutex<HashMap<(u32, u64), Arc<Start>>>);
+pub struct Initials(Mutex<HashMap<(u32, u64), Arc<Initial>>>);
 
 /// One initial grid.
 #[derive(Default)]
-pub struct Start {
+pub struct Initial {
     grid: OnceLock<Arc<Grid>>,
     /// The reference's runs from it.
     runs: Mutex<Vec<ReferenceRun>>,
@@ -29,14 +29,14 @@ struct ReferenceRun {
     seen: Observation,
 }
 
-impl Starts {
+impl Initials {
     /// That of a trial.
-    pub fn of(&self, planned: &Planned) -> Arc<Start> {
+    pub fn of(&self, planned: &Planned) -> Arc<Initial> {
         locked(&self.0).entry((planned.n, planned.seed)).or_default().clone()
     }
 }
 
-impl Start {
+impl Initial {
     /// The grid itself, drawn when it is first wanted. `planned` is one of the trials that it was made for.
     pub fn grid(&self, planned: &Planned) -> Arc<Grid> {
         self.grid.get_or_init(|| Arc::new(planned.initial())).clone()
@@ -93,10 +93,10 @@ mod tests {
 
     #[test]
     fn a_run_of_the_reference_serves_whoever_wants_no_more_than_it_has() {
-        let (starts, runs) = (Starts::default(), Cell::new(0));
+        let (initials, runs) = (Initials::default(), Cell::new(0));
         let asked = |planned: &Planned, keep: &[u32], initial: Option<Arc<Grid>>| {
-            let start = starts.of(planned);
-            let trial = planned.trial(initial.unwrap_or_else(|| start.grid(planned)));
+            let drawn = initials.of(planned);
+            let trial = planned.trial(initial.unwrap_or_else(|| drawn.grid(planned)));
             let trial = Trial { keep: keep.to_vec(), launches: 6, ..trial };
             let request = Request { program: Program::Reference, on: Processor::Cpu, trial, fresh: false };
             let before = runs.get();
@@ -105,7 +105,7 @@ mod tests {
                 let grids = keep.iter().map(|&launch| (launch, Grid::initial(3, 1))).collect();
                 Ok(Observation { grids, ..Observation::default() })
             };
-            let seen = start.reference(&request, run).expect("it runs");
+            let seen = drawn.reference(&request, run).expect("it runs");
             assert!(keep.iter().all(|&launch| seen.grid_after(launch).is_some()));
             runs.get() > before
         };
@@ -113,7 +113,7 @@ mod tests {
         assert!(asked(&hazards, &[2, 6], None), "the first one runs");
         assert!(!asked(&hazards, &[2], None) && !asked(&hazards, &[6], None), "both are known");
         assert!(asked(&hazards, &[4], None), "a grid that was not kept");
-        let other = Arc::new(starts.of(&hazards).grid(&hazards).as_ref().clone());
+        let other = Arc::new(initials.of(&hazards).grid(&hazards).as_ref().clone());
         assert!(asked(&hazards, &[2], Some(other)), "a grid that was not drawn here is nobody else's");
         let elsewhere = Planned { seed: hazards.seed + 1, ..hazards.clone() };
         assert!(asked(&elsewhere, &[2], None), "another seed is another grid");
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_grid_is_drawn_once() {
-        let (starts, hazards) = (Starts::default(), planned(Kind::Hazards));
-        let [one, two] = [(); 2].map(|()| starts.of(&hazards).grid(&hazards));
+        let (initials, hazards) = (Initials::default(), planned(Kind::Hazards));
+        let [one, two] = [(); 2].map(|()| initials.of(&hazards).grid(&hazards));
         assert!(Arc::ptr_eq(&one, &two));
         assert_eq!(one.as_ref(), &hazards.initial());
     }
