@@ -7,6 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use crate::memory::room;
+
 /// Values looked at side by side where all of a grid are: their maxima do not wait for each other, and become vector code.
 pub const LANES: usize = 16;
 
@@ -14,24 +16,6 @@ pub const LANES: usize = 16;
 #[inline(always)]
 pub fn larger(value: f32, than: f32) -> f32 {
     if value > than { value } else { than }
-}
-
-/// Room for so many cells. For a large grid the system is asked for large pages: finding memory for 16 MiB a small page at a
-/// time takes longer than copying a grid into it.
-pub fn room(cells: usize) -> Vec<f32> {
-    const PAGE: usize = 4096;
-    const LARGE_PAGE: usize = 2 << 20;
-    let mut room = Vec::with_capacity(cells);
-    let (start, end) = (room.as_mut_ptr() as usize, room.as_mut_ptr() as usize + 4 * cells);
-    let first = start.next_multiple_of(PAGE);
-    if end - start >= 2 * LARGE_PAGE {
-        // SAFETY: whole pages of the allocation just made; the advice changes nothing that they hold. Where the system does
-        // not take it, pages stay small.
-        let _ = unsafe {
-            rustix::mm::madvise(first as *mut _, (end - first) / PAGE * PAGE, rustix::mm::Advice::LinuxHugepage)
-        };
-    }
-    room
 }
 
 /// The smallest grid with an interior.

@@ -12,6 +12,7 @@
 
 pub mod exercise;
 pub mod grid;
+mod memory;
 
 pub mod submission;
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::grid::room;
+use crate::memory::room;
 
 /// Most bytes of a header and of a blob; a worker that claims more is lying.
 const MOST_HEADER: u32 = 16 << 20;
@@ -45,7 +45,7 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<(T, Vec<
 
 /// Exactly so many bytes, into memory that is not cleared first.
 fn read_bytes(from: &mut impl Read, length: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(length as usize);
+    let mut bytes = room(length as usize);
     from.take(length).read_to_end(&mut bytes).context("a frame was cut short")?;
     ensure!(bytes.len() as u64 == length, "a frame was cut short");
     Ok(bytes)
@@ -60,7 +60,7 @@ pub fn bytes_of(cells: &[f32]) -> &[u8] {
 /// Cells from bytes; a rest of fewer than four bytes is dropped.
 pub fn cells_of(bytes: &[u8]) -> Vec<f32> {
     let count = bytes.len() / 4;
-    let mut cells = room(count);
+    let mut cells: Vec<f32> = room(count);
     // SAFETY: the allocation holds `count` floats, every bit pattern is one, and all of them are written.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), cells.as_mut_ptr().cast(), 4 * count);

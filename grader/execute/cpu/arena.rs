@@ -4,11 +4,16 @@
 use anyhow::{Context, Result, bail};
 
 use crate::execute::Memory;
+use crate::memory::ask_for_large_pages;
 
 const BASE: usize = 0x6000_0000_0000;
 /// Bytes of one slot: far more than the largest grid, so that a stray index stays in its slot.
 const SLOT: usize = 1 << 30;
 const MIDDLE: usize = SLOT / 2;
+/// How much farther into its slot the second grid lies, bytes. Processors tell lines of their first cache apart by a few low bits of
+/// the address (and AMD's predict the way by a hash of bits 12 to 27): cells of the same number in both grids, which a kernel
+/// touches together, must differ there. Measured on such a processor: half the time for a naive step.
+const SHIFT: usize = 3 * 4096 + 256;
 
 /// The mapped arena.
 pub struct Arena {
@@ -65,6 +70,7 @@ impl Arena {
             return Err(std::io::Error::last_os_error()).context("cannot clear the arena of the grids");
         }
         for buffer in [Buffer::A, Buffer::B] {
+            ask_for_large_pages(address(buffer), 4 * initial.len());
             self.cells_mut(buffer).copy_from_slice(initial);
         }
         Ok(())
@@ -87,7 +93,7 @@ impl Arena {
 
 /// Address of a buffer's first cell.
 pub fn address(buffer: Buffer) -> usize {
-    BASE + buffer as usize * SLOT + MIDDLE
+    BASE + buffer as usize * (SLOT + SHIFT) + MIDDLE
 }
 
 /// Where the grids lie in one launch; what the hooks look addresses up in.
@@ -116,7 +122,7 @@ impl GridMap {
             return None;
         }
         let second = from_base >= SLOT;
-        let offset = (from_base & (SLOT - 1)) as i64 - MIDDLE as i64;
+        let offset = (from_base & (SLOT - 1)) as i64 - (MIDDLE + usize::from(second) * SHIFT) as i64;
         Some(Spot { input: second == (self.input == Buffer::B), offset })
     }
 

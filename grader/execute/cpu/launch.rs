@@ -18,6 +18,7 @@ use super::raw::{RawFault, RawHazard, RawObservation};
 use super::signals;
 use super::tally::Tally;
 use crate::execute::Watch;
+use crate::memory::copy_of;
 
 /// Launches after which the input grid is compared with what it was: the sharp ones.
 const INPUT_COMPARED: u32 = 3;
@@ -155,7 +156,7 @@ fn launches(
         (run.cell_reads && run.watch == Watch::Full).then(|| Box::new(Tally::new(run.n, &run.geometry)));
     for launch in 1..=run.launches {
         on_launch(launch)?;
-        let before = (launch <= INPUT_COMPARED).then(|| pace.arena.cells(input).to_vec());
+        let before = (launch <= INPUT_COMPARED).then(|| copy_of(pace.arena.cells(input)));
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         loops.launch(pace, launch, input);
         if loops.misled() {

@@ -6,6 +6,7 @@ use super::arena::Buffer;
 use super::launch::{Pace, poison_interior};
 use super::object::LoadedObject;
 use crate::execute::wire::bytes_of;
+use crate::memory::copy_of;
 
 /// Most bytes of a program's variables that are compared.
 const MOST_DATA: usize = 16 << 20;
@@ -65,10 +66,10 @@ impl Loops {
     /// Makes the launch both ways: what a kernel does may change with the data. What it leaves is what coroutines made.
     fn check(&mut self, pace: &mut Pace, launch: u32, input: Buffer, block: KernelFn) {
         let output = input.other();
-        let before = pace.arena.cells(output).to_vec();
+        let before = copy_of(pace.arena.cells(output));
         pace.launch(launch, input, Some(block));
         let well = !pace.take_needs_coroutines() && pace.went_well();
-        let made = pace.arena.cells(output).to_vec();
+        let made = copy_of(pace.arena.cells(output));
         pace.arena.cells_mut(output).copy_from_slice(&before);
         if well {
             pace.launch(launch, input, None);
@@ -88,8 +89,8 @@ impl Loops {
         if !pace.went_well() || data.is_none() || data != variables(pace.object) {
             return;
         }
-        let before = pace.arena.cells(input).to_vec();
-        let made = pace.arena.cells(input.other()).to_vec();
+        let before = copy_of(pace.arena.cells(input));
+        let made = copy_of(pace.arena.cells(input.other()));
         // The trial's buffers are as at its start, but for what coroutines just wrote.
         poison_interior(pace.arena.cells_mut(input.other()), pace.run.n);
         pace.launch(launch, input, Some(block));

@@ -14,7 +14,8 @@ use command_fds::{CommandFdExt, FdMapping};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::grid::{Grid, room};
+use crate::grid::Grid;
+use crate::memory::copy_of;
 
 /// The descriptor that a worker inherits.
 const DESCRIPTOR: RawFd = 3;
@@ -99,9 +100,7 @@ impl SharedGrids {
 
     /// A copy of it.
     pub fn grid(&self, n: usize, slot: usize) -> Result<Grid> {
-        let mut cells = room(n * n);
-        cells.extend_from_slice(self.cells(n, slot)?);
-        Grid::from_cells(n, cells).context("a grid of another size")
+        Grid::from_cells(n, copy_of(self.cells(n, slot)?)).context("a grid of another size")
     }
 
     /// Puts a grid into a slot.
