@@ -216,8 +216,7 @@ fn explained(code: Option<&str>, hint: bool, all: bool) -> ExitCode {
         Some(typed) => match Code::of_name(&typed.to_ascii_lowercase().replace('_', "-")) {
             Some(code) => explain::page(code, hint),
             None => {
-                let known = "heat-grader: there is no such cause; `heat-grader explain` lists them\n";
-                outbox::warn(known);
+                outbox::warn(&format!("heat-grader: there is no cause {typed:?}; `heat-grader explain` lists them\n"));
                 return ExitCode::Usage;
             }
         },

@@ -42,7 +42,11 @@ impl Target {
             return Err(format!("{} is a folder; --report names a file", file.display()));
         }
         let folder = folder_of(file);
-        if folder.is_dir() { Ok(()) } else { Err(format!("the folder {} does not exist", folder.display())) }
+        match folder {
+            folder if folder.is_dir() => Ok(()),
+            folder if folder.exists() => Err(format!("{} is a file, not a folder", folder.display())),
+            folder => Err(format!("the folder {} does not exist", folder.display())),
+        }
     }
 
     /// Writes the report as JSON, as [`Target::put`] does.

@@ -39,6 +39,8 @@ pub struct Mismatches {
     pub not_finite: u64,
     /// Cells at most two cells away from the ring, the ring itself included.
     pub near_ring: u64,
+    /// Of those, how many are at most one cell away.
+    pub beside_ring: u64,
 }
 
 impl Mismatches {
@@ -51,6 +53,7 @@ impl Mismatches {
             largest: 0.0,
             not_finite: 0,
             near_ring: 0,
+            beside_ring: 0,
         }
     }
 
@@ -63,8 +66,9 @@ impl Mismatches {
             self.largest = self.largest.max(difference);
         }
         self.not_finite += u64::from(!cell.got.is_finite());
-        let away = [cell.row, cell.column, n - 1 - cell.row, n - 1 - cell.column];
-        self.near_ring += u64::from(away.into_iter().any(|cells| cells <= 2));
+        let away = cell.row.min(cell.column).min(n - 1 - cell.row).min(n - 1 - cell.column);
+        self.near_ring += u64::from(away <= 2);
+        self.beside_ring += u64::from(away <= 1);
     }
 }
 
@@ -192,6 +196,7 @@ mod tests {
         assert_eq!((interior.first.row, interior.first.column), (4, 6));
         assert_eq!((interior.count, interior.rows, interior.columns), (2, (4, 5), (1, 6)));
         assert_eq!(interior.near_ring, 2, "column 1 is one cell from the ring, column 6 of 9 is two");
+        assert_eq!(interior.beside_ring, 1, "column 1");
     }
 
     #[test]

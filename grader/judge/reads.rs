@@ -86,15 +86,16 @@ fn counted(reads: &Reads) -> Check {
     let (status, relation) = if reads.within_budget() { (Status::Pass, "within") } else { (Status::Fail, "over") };
     let summary =
         format!("{:.3} words read per cell-step, {relation} the budget of {}", reads.per_cell_step(), reads.budget);
-    let check = Check::new(CheckId::Reads, status, summary).with(format!(
-        "{} words in one launch for {} interior cells and {} timesteps.",
-        words::grouped(reads.words),
-        words::grouped(reads.cells),
-        reads.timesteps
-    ));
+    let check = Check::new(CheckId::Reads, status, summary);
     if status == Status::Pass {
-        return check;
+        return check.with(format!(
+            "{} words in one launch for {} interior cells and {} timesteps.",
+            words::grouped(reads.words),
+            words::grouped(reads.cells),
+            reads.timesteps
+        ));
     }
+    // The cause, which follows, has the figures.
     check.with(
         "Each word of the apron needs to be loaded once a block: load it into shared memory, then take both timesteps from \
          there.",

@@ -108,7 +108,7 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
             format!("an index is out of range: it leads to {target}")
         }
         HazardKind::OutOfRange => format!("{access} {target} is out of range"),
-        HazardKind::NeverWritten => format!("load of {target}, which no thread has written"),
+        HazardKind::NeverWritten => format!("load of {target}, which no thread had written yet"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
         HazardKind::WriteWriteRace => format!("two threads write {target} with no barrier between them"),
         HazardKind::SameValueRace => {

@@ -6,7 +6,7 @@ use crate::verdict::CheckId;
 pub fn of_check(id: CheckId) -> &'static str {
     match id {
         CheckId::Source => "Put your program into a file called heat.cu, plain text, in a folder of its own.",
-        CheckId::Compile => "Begin with the first message: later ones often follow from it.",
+        CheckId::Compile => "Begin with the first message: any later ones often follow from it.",
         CheckId::Kernel => {
             "Write your kernel where the end of reference/heat.cu says, beside the shipped ones and with their parameters."
         }

@@ -254,8 +254,8 @@ impl Checker {
         self.pending_index = Some(PendingIndex { site: Site::Line(line), name, index, actor });
     }
 
-    /// Settles what waited for the access to happen: `next` is the address of the access that follows, if any.
-    fn settle(&mut self, next: Option<usize>) {
+    /// Settles what waited for the access to happen: `next` is the access that follows, if any.
+    fn settle(&mut self, next: Option<&Touch>) {
         if let Some(pending) = self.pending_write.take() {
             // SAFETY: the thread has just stored there, so the bytes are mapped.
             let now = unsafe { std::slice::from_raw_parts(pending.address as *const u8, pending.bytes) };
@@ -266,12 +266,12 @@ impl Checker {
             self.note(hazard);
         }
         if let Some(pending) = self.pending_index.take() {
-            let landed = next.and_then(|address| self.shared_memory(address));
+            let landed = next.and_then(|touch| self.shared_memory(touch.address));
             let memory = landed.unwrap_or(Memory::Local { name: pending.name, index: pending.index });
             self.note(RawHazard {
                 kind: HazardKind::OutOfRange,
                 memory: Some(memory),
-                store: false,
+                store: next.is_some_and(|touch| touch.kind != TouchKind::Read),
                 bytes: 0,
                 site: Some(pending.site),
                 actor: pending.actor,
@@ -298,8 +298,9 @@ impl Checker {
 
     /// Full check of one access. Returns the bytes to count as read from global memory.
     pub fn touch(&mut self, touch: Touch, standing: &Standing) -> usize {
-        if self.pending_write.is_some() || self.pending_index.is_some() {
-            self.settle(Some(touch.address));
+        let index_told = self.pending_index.is_some();
+        if self.pending_write.is_some() || index_told {
+            self.settle(Some(&touch));
         }
         if let Some(spot) = standing.grids.spot(touch.address) {
             self.touch_grid(touch, spot, standing);
@@ -314,7 +315,8 @@ impl Checker {
         if self.object.data.contains(&offset) {
             return self.touch_device(touch, offset, standing);
         }
-        if offset >= self.object.image_bytes {
+        // An index that led there has been told, with its array's name.
+        if offset >= self.object.image_bytes && !index_told {
             let memory = Memory::Wild { address: touch.address as u64 };
             self.hazard(HazardKind::OutOfRange, memory, touch, standing, None);
         }

@@ -19,7 +19,7 @@ use super::symbols::Symbols;
 use super::yardstick::{LEAST, Yardstick};
 use crate::confine::calls;
 use crate::execute::{
-    Hazard, InputChange, Memory, Observation, Processor, RunFault, Runner, SharedArray, SharedUse, Trial, Watch,
+    Hazard, InputChange, Memory, Observation, Place, Processor, RunFault, Runner, SharedArray, SharedUse, Trial, Watch,
     limits, wire,
 };
 use crate::grid::Grid;
@@ -472,7 +472,7 @@ impl Telling<'_> {
         }
         Some(Hazard {
             kind: raw.kind,
-            memory: raw.memory.map(|memory| self.shaped(memory)),
+            memory: raw.memory.map(|memory| self.shaped(memory, place)),
             store: raw.store,
             bytes: raw.bytes,
             place,
@@ -483,10 +483,29 @@ impl Telling<'_> {
         })
     }
 
-    /// Shared memory by an array with the lengths that it is declared with.
-    fn shaped(&self, memory: Memory) -> Memory {
-        let Memory::Shared { name, byte, .. } = memory else { return memory };
-        Memory::Shared { byte, lengths: self.lengths(&name), name }
+    /// Shared memory by an array with the lengths that it is declared with; `place` is where it is touched.
+    fn shaped(&self, memory: Memory, place: Option<Place>) -> Memory {
+        match memory {
+            Memory::Shared { name, byte, .. } => Memory::Shared { byte, lengths: self.lengths(&name), name },
+            Memory::Local { name, index } => {
+                self.shared_by_type(&name, index, place).unwrap_or(Memory::Local { name, index })
+            }
+            memory => memory,
+        }
+    }
+
+    /// The shared array whose type the compiler's bounds check names (`float [2][12][36]`), when the line names no other one of
+    /// that type: an access past its end need not come near it.
+    fn shared_by_type(&self, of_type: &str, index: i64, place: Option<Place>) -> Option<Memory> {
+        let names = names_at(self.source, place?.line);
+        let arrays = self.map.shared.iter().filter(|symbol| !symbol.hidden && names(&symbol.name));
+        let mut alike = arrays.map(|symbol| (&symbol.name, self.lengths(&symbol.name))).filter(|(_, lengths)| {
+            let declared: String = lengths.iter().map(|length| format!("[{length}]")).collect();
+            !lengths.is_empty() && of_type.ends_with(&format!(" {declared}"))
+        });
+        let (name, lengths) = alike.next().filter(|_| alike.next().is_none())?;
+        let words = lengths[1..].iter().map(|&length| i64::from(length)).product::<i64>();
+        Some(Memory::Shared { name: name.clone(), byte: index.checked_mul(4 * words)?, lengths })
     }
 
     /// The lengths that a shared array is declared with, where they come to its size; else none.
@@ -504,11 +523,16 @@ impl Telling<'_> {
     fn flattened(&self, landed: &str, byte: i64, line: u32) -> bool {
         let Some(symbol) = self.map.shared.iter().find(|symbol| symbol.name == landed) else { return false };
         let inside = byte >= 0 && (symbol.dynamic || (byte as u64) < symbol.bytes);
-        let text = self.source.lines().nth(line.saturating_sub(1) as usize).unwrap_or("");
-        let names = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        let names = names_at(self.source, line);
         let others = || self.map.shared.iter().filter(|symbol| !symbol.hidden && symbol.name != landed);
         inside && (names(landed) || !others().any(|symbol| names(&symbol.name)))
     }
+}
+
+/// Whether a line of the source, counted from 1, has a word.
+fn names_at(source: &str, line: u32) -> impl Fn(&str) -> bool {
+    let text = source.lines().nth(line.saturating_sub(1) as usize).unwrap_or("");
+    move |name| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
 /// Whether a trial's blocks may run as loops over their threads.

@@ -125,6 +125,13 @@ fn from_grids(scene: &Scene, scheduled: Vec<Cause>, accesses: Vec<Cause>, causes
     let telling = scene.is_telling();
     let whole = telling.then(|| whole::cause(scene).or_else(|| weights::cause(scene))).flatten();
     let explained = whole.is_some();
+    // What lies past an array's end, taken for a neighbour, looks like a weight that no stencil has.
+    let strayed = |cause: &Cause| cause.code == Code::IndexOutOfRange;
+    let (strayed, accesses): (Vec<_>, Vec<_>) = match &whole {
+        Some(cause) if cause.code == Code::WrongStencil => accesses.into_iter().partition(strayed),
+        _ => (Vec::new(), accesses),
+    };
+    causes.extend(strayed);
     causes.extend(whole);
     // Where threads race, an order of them can look like a fault of the tiles: then the race is said first.
     let raced = !scheduled.is_empty();

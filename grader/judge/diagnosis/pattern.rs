@@ -10,7 +10,8 @@ pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     let cells = &wrong.cells;
     let mut facts = Vec::new();
     if cells.near_ring == cells.count && cells.count >= ALONG && cells.not_finite == 0 {
-        facts.push("All wrong cells lie within two cells of the ring.".to_owned());
+        let all = if cells.beside_ring == cells.count { "next to the ring" } else { "within two cells of the ring" };
+        facts.push(format!("All wrong cells lie {all}."));
     }
     // A cell that nobody wrote holds NaN whatever shared memory held.
     let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
