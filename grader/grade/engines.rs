@@ -1,7 +1,7 @@
 //! What runs the two programs of a grade: engine cpu, engine cuda, or both side by side.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::later::Later;
 use super::start::Pair;
 use super::trials::{Engine, TimedRun, Unwatchable};
-use super::turns::Turn;
+use super::turns::{TableReads, Turn};
 use super::workshop::{REFERENCE, REFERENCE_KERNEL};
 use crate::compile::gpu::{GpuBuilds, ReferenceBuilds};
 use crate::compile::host::HostBuilds;
@@ -73,8 +73,12 @@ impl Engine for Engines<'_> {
         self.gpu.as_ref().map_or(Ok(()), |gpu| gpu.table_reads(trial).map(|_| ()))
     }
 
+    fn spares_gpu(&self) -> bool {
+        self.gpu.as_ref().is_some_and(|gpu| gpu.desk.turn.has_others())
+    }
+
     fn done_on_gpu(&self) {
-        self.gpu.iter().for_each(Gpu::let_go);
+        self.gpu.iter().for_each(Gpu::done);
     }
 }
 
@@ -151,21 +155,42 @@ impl Cpu {
     }
 }
 
+/// The two workers of a grade, and its place among others. A worker that starts here holds a seat.
+struct Desk {
+    workers: [Mutex<CudaRunner>; 2],
+    turn: Arc<Turn>,
+}
+
+impl Desk {
+    /// The program's worker, once this grade has a seat.
+    fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
+        self.turn.sit();
+        let mut worker = self.held(program);
+        if program == Program::Reference && !worker.is_well() {
+            self.turn.left_reference().into_iter().for_each(|left| worker.take_over(left));
+        }
+        worker
+    }
+
+    /// The same for who wants nothing run.
+    fn held(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
+        self.workers[program as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Engine cuda for one grade.
 pub struct Gpu {
-    workers: [Arc<Mutex<CudaRunner>>; 2],
+    desk: Arc<Desk>,
     /// Workers on their way out.
     ending: Mutex<Vec<JoinHandle<()>>>,
     programs: [cuda::Program; 2],
     /// The reference's other kernel with its counted build: what the table's reads are counted with.
     global: cuda::Program,
-    table_reads: OnceLock<Vec<(String, f64)>>,
     uncounted: Option<Uncounted>,
-    turn: Arc<Turn>,
 }
 
 impl Gpu {
-    /// `kernel` is the submission's name for reports; `turn` has its seat.
+    /// `kernel` is the submission's name for reports.
     pub fn new(
         pair: Pair,
         turn: Arc<Turn>,
@@ -219,25 +244,22 @@ impl Gpu {
         let kernel =
             cuda::Kernel { name: kernel.to_owned(), cubin: Arc::from(builds.plain), entry, geometry, timesteps };
         let submission = cuda::Program { kernel, counted, also_timed: vec![copy], arch };
-        let workers = [pair.reference, pair.submission].map(|runner| Arc::new(Mutex::new(runner)));
-        Self {
-            workers,
-            ending: Mutex::default(),
-            programs: [tiled, submission],
-            global,
-            table_reads: OnceLock::new(),
-            uncounted,
-            turn,
-        }
+        let desk = Arc::new(Desk { workers: [pair.reference, pair.submission].map(Mutex::new), turn });
+        Self { desk, ending: Mutex::default(), programs: [tiled, submission], global, uncounted }
     }
 
-    /// Loads the modules of both programs. An error says why the driver does not take them.
+    /// Loads the modules of both programs, unless others share the GPU and one of them has: then workers start when engine cpu
+    /// has found nothing. An error says why the driver does not take them.
     pub fn loads(&self) -> Result<()> {
+        if self.desk.turn.is_known_to_load() {
+            return Ok(());
+        }
         for program in [Program::Reference, Program::Submission] {
-            let mut worker = self.worker(program);
+            let mut worker = self.desk.worker(program);
             worker.load(self.programs[program as usize].clone());
             worker.load_now()?;
         }
+        self.desk.turn.has_loaded();
         Ok(())
     }
 
@@ -247,14 +269,24 @@ impl Gpu {
         let grids = hazards.sizes.iter().copied().zip(hazards.r.iter().copied()).collect();
         let launches = hazards.launches.last().copied().unwrap_or(1);
         let submission = &self.programs[Program::Submission as usize];
-        let _beside = self.turn.beside();
+        let _beside = self.desk.turn.beside();
         Ok(sanitize(sanitizer, &this_executable()?, submission, &Sizes { grids, launches, seed }))
+    }
+
+    /// Gives up the GPU after all went well there. The reference's worker goes to the next grade, if the submission's has outlived
+    /// its kernel: what kills one context has been seen to harm another.
+    fn done(&self) {
+        if self.desk.turn.has_others() && self.desk.held(Program::Submission).is_well() {
+            let left = self.desk.held(Program::Reference).pass_on();
+            left.into_iter().for_each(|reference| self.desk.turn.leave_reference(reference));
+        }
+        self.let_go();
     }
 
     /// Ends both workers in the background, and with them this grade's seat. Who wants them again gets fresh ones.
     fn let_go(&self) {
-        let seat = self.turn.leave();
-        let workers = self.workers.each_ref().map(|worker| locked(worker).let_go());
+        let seat = self.desk.turn.leave();
+        let workers = [Program::Reference, Program::Submission].map(|program| self.desk.held(program).let_go());
         let ending = std::thread::spawn(move || {
             for worker in workers.into_iter().flatten() {
                 let _ = worker.join();
@@ -264,40 +296,38 @@ impl Gpu {
         self.ending.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }
 
-    fn worker(&self, program: Program) -> MutexGuard<'_, CudaRunner> {
-        self.turn.sit();
-        locked(&self.workers[program as usize])
+    fn runner(&self, program: Program) -> Box<dyn Runner> {
+        Box::new(self.lent(program, &self.programs[program as usize]))
     }
 
-    fn runner(&self, program: Program) -> Box<dyn Runner> {
-        let (worker, program) = (self.workers[program as usize].clone(), self.programs[program as usize].clone());
-        Box::new(Lent { worker, program, turn: self.turn.clone(), fresh: true })
+    fn lent(&self, worker: Program, program: &cuda::Program) -> Lent {
+        Lent { desk: self.desk.clone(), worker, program: program.clone(), fresh: true }
     }
 
     /// Words that the reference's kernels read per cell-step, by name, counted on the first call.
-    fn table_reads(&self, trial: &Trial) -> Result<&[(String, f64)]> {
-        if let Some(known) = self.table_reads.get() {
-            return Ok(known);
+    fn table_reads(&self, trial: &Trial) -> Result<&TableReads> {
+        let known = self.desk.turn.table_reads();
+        if let Some(reads) = known.get() {
+            return Ok(reads);
         }
         let mut reads = Vec::new();
         for program in [&self.global, &self.programs[Program::Reference as usize]] {
-            let _beside = self.turn.beside();
-            let mut worker = self.worker(Program::Reference);
-            worker.load(program.clone());
             let count = Trial { launches: 1, keep: Vec::new(), watch: Watch::Count, ..trial.clone() };
-            let seen = worker.run(&count)?;
+            let seen = self.lent(Program::Reference, program).run(&count)?;
             let words = *seen.words_read.first().with_context(|| format!("{} was not counted", program.kernel.name))?;
             let cells = Exercise::interior_cells(trial.initial.n() as u32);
             reads.push((program.kernel.name.clone(), words as f64 / cells as f64));
         }
-        Ok(self.table_reads.get_or_init(|| reads))
+        Ok(known.get_or_init(|| reads))
     }
 
     /// Times both programs.
     fn time(&self, trial: &Trial) -> Result<TimedRun> {
-        let reads = self.table_reads(trial)?.to_vec();
-        let _alone = self.turn.alone();
-        let (mut reference, mut submission) = (self.worker(Program::Reference), self.worker(Program::Submission));
+        let reads = self.table_reads(trial)?.clone();
+        self.desk.turn.sit();
+        let _alone = self.desk.turn.alone();
+        let (mut reference, mut submission) =
+            (self.desk.worker(Program::Reference), self.desk.worker(Program::Submission));
         reference.load(self.programs[Program::Reference as usize].clone());
         submission.load(self.programs[Program::Submission as usize].clone());
         let plan =
@@ -320,15 +350,11 @@ impl Drop for Gpu {
     }
 }
 
-fn locked(worker: &Mutex<CudaRunner>) -> MutexGuard<'_, CudaRunner> {
-    worker.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A worker that trials borrow for one run at a time.
 struct Lent {
-    worker: Arc<Mutex<CudaRunner>>,
+    desk: Arc<Desk>,
+    worker: Program,
     program: cuda::Program,
-    turn: Arc<Turn>,
     /// Whether the modules are to be loaded anew.
     fresh: bool,
 }
@@ -341,7 +367,7 @@ impl Runner for Lent {
         if !matches!(seen.fault, Some(RunFault::Crash { .. })) {
             return Ok(seen);
         }
-        let _alone = self.turn.alone();
+        let _alone = self.desk.turn.alone();
         self.fresh = true;
         self.run_with(trial)
     }
@@ -349,13 +375,13 @@ impl Runner for Lent {
 
 impl Lent {
     fn run_once(&mut self, trial: &Trial) -> Result<Observation> {
-        self.turn.sit();
-        let _beside = self.turn.beside();
+        self.desk.turn.sit();
+        let _beside = self.desk.turn.beside();
         self.run_with(trial)
     }
 
     fn run_with(&mut self, trial: &Trial) -> Result<Observation> {
-        let mut worker = locked(&self.worker);
+        let mut worker = self.desk.worker(self.worker);
         if std::mem::take(&mut self.fresh) {
             // Loads the modules anew, so that their variables are as at their start; nobody else's run comes between.
             worker.load(self.program.clone());

@@ -1,6 +1,7 @@
 //! The workers of engine cuda before there is an engine: they make their contexts while compilers run, or start when
-//! their grade has a seat on the GPU.
+//! their grade, one of many, comes to need the GPU.
 
+use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Result, bail};
@@ -17,10 +18,8 @@ const SUBMISSION_KEEPS: usize = 11;
 /// The workers of engine cuda from their start on, until an engine takes them.
 pub struct Start {
     choice: EngineChoice,
-    /// Cells a side of the grids that they are to make room for.
-    n: u32,
     pair: Mutex<Result<Option<Pair>, String>>,
-    /// Set from the start where the workers are not: they start when they are taken.
+    /// Set from the start where the workers are not: they start when they are needed.
     info: OnceLock<Result<GpuInfo, String>>,
     deferred: bool,
 }
@@ -38,12 +37,12 @@ impl Start {
             EngineChoice::Cpu => Ok(None),
             EngineChoice::Auto | EngineChoice::Cuda => Pair::start(n).map(Some),
         };
-        Self { choice, n, pair: Mutex::new(pair), info: OnceLock::new(), deferred: false }
+        Self { choice, pair: Mutex::new(pair), info: OnceLock::new(), deferred: false }
     }
 
-    /// The same with workers that start when they are taken, on a GPU that is known already.
-    pub fn deferred(choice: EngineChoice, n: u32, info: Result<GpuInfo, String>) -> Self {
-        Self { choice, n, pair: Mutex::new(Ok(None)), info: OnceLock::from(info), deferred: true }
+    /// The same with workers that start when they are needed, on a GPU that is known already.
+    pub fn deferred(choice: EngineChoice, info: Result<GpuInfo, String>) -> Self {
+        Self { choice, pair: Mutex::new(Ok(None)), info: OnceLock::from(info), deferred: true }
     }
 
     /// The GPU's compute capability, once the workers know it; `None` when there is no GPU, or none was wanted. An error
@@ -78,7 +77,7 @@ impl Start {
     pub fn take(&self) -> Result<Pair, String> {
         let mut pair = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *pair {
-            Ok(None) if self.deferred => Pair::start(self.n),
+            Ok(None) if self.deferred => Pair::later(),
             Ok(pair) => pair.take().ok_or_else(|| "the GPU is in use".to_owned()),
             Err(reason) => Err(reason.clone()),
         }
@@ -87,14 +86,21 @@ impl Start {
 
 impl Pair {
     fn start(n: u32) -> Result<Self, String> {
-        let start = || {
+        let mut pair = Self::of(CudaRunner::start)?;
+        pair.reference.expect(n as usize, REFERENCE_KEEPS);
+        pair.submission.expect(n as usize, SUBMISSION_KEEPS);
+        Ok(pair)
+    }
+
+    fn later() -> Result<Self, String> {
+        Self::of(CudaRunner::later)
+    }
+
+    fn of(make: impl Fn(&Path) -> Result<CudaRunner>) -> Result<Self, String> {
+        let made = || {
             let executable = this_executable()?;
-            let (reference, submission) = (CudaRunner::start(&executable)?, CudaRunner::start(&executable)?);
-            let mut pair = Self { reference: reference.trusting(), submission };
-            pair.reference.expect(n as usize, REFERENCE_KEEPS);
-            pair.submission.expect(n as usize, SUBMISSION_KEEPS);
-            Ok(pair)
+            Ok(Self { reference: make(&executable)?.trusting(), submission: make(&executable)? })
         };
-        start().map_err(|error: anyhow::Error| format!("{error:#}"))
+        made().map_err(|error: anyhow::Error| format!("{error:#}"))
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Machine<'a> {
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
         let n = exercise.exercise.n;
         let gpu = match workshop.shared_gpu() {
-            Some(info) => Start::deferred(order.engine, n, info.clone()),
+            Some(info) => Start::deferred(order.engine, info.clone()),
             None => Start::of(order.engine, n),
         };
         let (fallback, seen_by_nvcc) = (OnceLock::new(), OnceLock::new());
@@ -88,7 +88,6 @@ impl<'a> Machine<'a> {
         let reference = self.workshop.gpu_reference(toolkit, gxx, arch)?;
         let shipped = Shipped { exercise: self.exercise };
         let turn = self.workshop.turn();
-        turn.sit();
         let pair = match self.gpu.take() {
             Ok(pair) => pair,
             Err(reason) => return Ok(Err(reason)),

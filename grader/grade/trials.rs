@@ -49,6 +49,11 @@ pub trait Engine: Sync {
         Ok(())
     }
 
+    /// Whether the GPU is wanted by many: then it is left to submissions in which engine cpu has found nothing.
+    fn spares_gpu(&self) -> bool {
+        false
+    }
+
     /// Hears that no further trial is planned on the GPU, so that what ends slowly can begin to.
     fn done_on_gpu(&self) {}
 }
@@ -171,7 +176,7 @@ impl<'p> Dispatcher<'p> {
                     return Ok(());
                 }
             }
-            self.send_orders()?;
+            self.send_orders(engine.spares_gpu())?;
             let (at, result) = results.recv().context("the threads that run trials ended early")?;
             self.busy[stream_of(&self.plan[at]) as usize] = false;
             self.back[at] = true;
@@ -182,10 +187,10 @@ impl<'p> Dispatcher<'p> {
         }
     }
 
-    fn send_orders(&mut self) -> anyhow::Result<()> {
+    fn send_orders(&mut self, spares_gpu: bool) -> anyhow::Result<()> {
         for stream in STREAMS.map(|stream| stream as usize) {
             let Some(&at) = self.queues[stream].front().filter(|_| !self.busy[stream]) else { continue };
-            if self.may_start(at) {
+            if self.may_start(at, spares_gpu) {
                 self.queues[stream].pop_front();
                 self.busy[stream] = true;
                 self.orders[stream]
@@ -203,9 +208,15 @@ impl<'p> Dispatcher<'p> {
 
     /// The long run cannot be called off half-way, so it waits for what finds most faults in a second; on a GPU it is short.
     /// Nothing else runs on the GPU while a kernel is timed.
-    fn may_start(&self, at: usize) -> bool {
+    fn may_start(&self, at: usize, spares_gpu: bool) -> bool {
         if self.plan[at].kind == Kind::Time {
             return self.gpu_is_back(at);
+        }
+        let watched =
+            |before: &usize| self.plan[*before].kind == Kind::Hazards && self.plan[*before].on == Processor::Cpu;
+        if spares_gpu && self.plan[at].on == Processor::Gpu && !(0..at).filter(watched).all(|before| self.back[before])
+        {
+            return false;
         }
         let quick = |before: &usize| matches!(self.plan[*before].kind, Kind::Hazards | Kind::Sharp);
         self.plan[at].kind != Kind::Thousand

@@ -1,8 +1,11 @@
 //! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; their runs go
 //! side by side, which fills the time in which the processor draws and compares grids. While one of them times a kernel, nothing
-//! else runs.
+//! else runs. What only the reference went through, one grade leaves to the next: its worker, and the words that it reads.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::execute::cuda::CudaRunner;
 
 /// Bytes of a GPU's memory for a grade that has workers: two contexts and their grids.
 const SEAT: u64 = 2 << 30;
@@ -12,7 +15,20 @@ const MOST_SEATS: u64 = 4;
 
 /// What goes on on one GPU; clones are the same.
 #[derive(Clone)]
-pub struct Turns(Arc<(Mutex<State>, Condvar)>);
+pub struct Turns(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Whether a grade has loaded what this toolkit builds.
+    loads: AtomicBool,
+    /// Workers of the reference that wait for the next grade.
+    references: Mutex<Vec<CudaRunner>>,
+    table_reads: OnceLock<TableReads>,
+}
+
+/// Words that the reference's kernels read per cell-step, by name.
+pub type TableReads = Vec<(String, f64)>;
 
 #[derive(Default)]
 struct State {
@@ -38,30 +54,36 @@ impl Turns {
     /// On a GPU with so many bytes of memory.
     pub fn on(memory: u64) -> Self {
         let seats = (memory / SEAT).clamp(1, MOST_SEATS) as usize;
-        Self(Arc::new((Mutex::new(State { seats, ..State::default() }), Condvar::new())))
+        let state = Mutex::new(State { seats, ..State::default() });
+        let (changed, references, table_reads) = (Condvar::new(), Mutex::default(), OnceLock::new());
+        Self(Arc::new(Shared { state, changed, loads: AtomicBool::new(false), references, table_reads }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `ready`, and then makes the change.
     fn wait(&self, ready: impl Fn(&State) -> bool, change: impl FnOnce(&mut State)) {
         let mut state = self.state();
         while !ready(&state) {
-            state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         change(&mut state);
     }
 
     fn end(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state());
-        self.0.1.notify_all();
+        self.0.changed.notify_all();
     }
 
     fn seat(&self) -> Seat {
         self.wait(|state| state.seated < state.seats, |state| state.seated += 1);
         Seat(self.clone())
+    }
+
+    fn references(&self) -> MutexGuard<'_, Vec<CudaRunner>> {
+        self.0.references.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn beside(&self) -> Permit {
@@ -94,12 +116,48 @@ impl Drop for Permit {
 pub struct Turn {
     turns: Option<Turns>,
     seat: Mutex<Option<Seat>>,
+    /// Where there are no others.
+    own_table_reads: OnceLock<TableReads>,
 }
 
 impl Turn {
     /// A place among others; `None`: nobody else is there.
     pub fn of(turns: Option<Turns>) -> Arc<Self> {
-        Arc::new(Self { turns, seat: Mutex::default() })
+        Arc::new(Self { turns, ..Self::default() })
+    }
+
+    /// Notes that the driver takes what this toolkit builds.
+    pub fn has_loaded(&self) {
+        if let Some(turns) = &self.turns {
+            turns.0.loads.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a grade before this one has noted it.
+    pub fn is_known_to_load(&self) -> bool {
+        self.turns.as_ref().is_some_and(|turns| turns.0.loads.load(Ordering::Relaxed))
+    }
+
+    /// The worker of the reference that an earlier grade left.
+    pub fn left_reference(&self) -> Option<CudaRunner> {
+        self.turns.as_ref()?.references().pop()
+    }
+
+    /// Whether other grades use the GPU too.
+    pub fn has_others(&self) -> bool {
+        self.turns.is_some()
+    }
+
+    /// Leaves the reference's worker to the next grade. Where nobody comes after this one, it ends.
+    pub fn leave_reference(&self, reference: CudaRunner) {
+        if let Some(turns) = &self.turns {
+            turns.references().push(reference);
+        }
+    }
+
+    /// What the reference's kernels read, once a grade has counted it: on one GPU it is the same for all.
+    pub fn table_reads(&self) -> &OnceLock<TableReads> {
+        self.turns.as_ref().map_or(&self.own_table_reads, |turns| &turns.0.table_reads)
     }
 
     /// Waits for a seat. At once where this grade has one.

@@ -317,6 +317,19 @@ fn beside_a_gpu_a_right_kernel_passes_and_a_timing_that_fails_harms_nobody() {
 }
 
 #[test]
+fn a_gpu_that_many_want_is_left_to_kernels_in_which_engine_cpu_finds_nothing() {
+    let on_gpu = |kernel: fn(&heat_grader::grid::Grid, f32, u32) -> heat_grader::grid::Grid| {
+        let engine = FakeEngine { spares_gpu: true, ..FakeEngine::new(kernel) }.with(gpu());
+        let judgement = judged(&engine);
+        (letters(&judgement), engine.runners_on_gpu.load(Ordering::Relaxed))
+    };
+    let (right, runners) = on_gpu(|grid, r, _| two_steps(grid, r));
+    assert!(right == "pppppp" && runners > 0, "{right}, {runners}");
+    let (wrong, runners) = on_gpu(|grid, _, _| grid.clone());
+    assert!(wrong.starts_with('f') && runners == 0, "{wrong}, {runners}");
+}
+
+#[test]
 fn two_runs_that_end_differently_are_a_race_though_both_are_right() {
     let runs = std::sync::atomic::AtomicU32::new(0);
     let jitter = move |trial: &heat_grader::execute::Trial, seen: &mut heat_grader::execute::Observation| {

@@ -150,10 +150,16 @@ impl Gpu {
         Ok(Module(unsafe { result::module::load_data(image.as_ptr().cast())? }))
     }
 
+    /// Gives a module back, with its kernels and variables.
+    pub fn unload(&self, module: Module) {
+        // SAFETY: the caller has no use left for the module's kernels, and none of them runs. A failure leaves it where it is.
+        let _ = unsafe { result::module::unload(module.0) };
+    }
+
     /// A kernel by name.
     pub fn function(&self, module: Module, entry: &str) -> Answer<Function> {
         let name = CString::new(entry).map_err(|_| DriverError(500))?;
-        // SAFETY: modules are never unloaded, so the handles stay good.
+        // SAFETY: whoever unloads a module has no use for its functions.
         unsafe {
             let handle = result::module::get_function(module.0, name)?;
             let figure = |which| result::function::get_function_attribute(handle, which).map(i32::unsigned_abs);

@@ -91,20 +91,24 @@ impl CudaRunner {
         Self::started(executable, Some(under))
     }
 
-    fn started(executable: &Path, under: Option<Under>) -> Result<Self> {
+    /// The same with a worker that starts when it is needed.
+    pub fn later(executable: &Path) -> Result<Self> {
         let mut seed = [0; 32];
         rustix::rand::getrandom(&mut seed, GetRandomFlags::empty()).context("no random numbers")?;
-        let patterns = ChaCha8Rng::from_seed(seed);
-        let worker = Some(Worker::start(executable, under.as_ref())?);
         Ok(Self {
             executable: executable.to_owned(),
-            under,
+            under: None,
             program: None,
-            worker,
+            worker: None,
             gpu: None,
             trusted: false,
-            patterns,
+            patterns: ChaCha8Rng::from_seed(seed),
         })
+    }
+
+    fn started(executable: &Path, under: Option<Under>) -> Result<Self> {
+        let worker = Some(Worker::start(executable, under.as_ref())?);
+        Ok(Self { under, worker, ..Self::later(executable)? })
     }
 
     /// The same for kernels of the grader's own: nobody looks whether they store outside their grids, or into the input.
@@ -251,6 +255,28 @@ impl CudaRunner {
         let mut worker = self.worker.take()?;
         worker.process.kill();
         Some(std::thread::spawn(move || drop(worker)))
+    }
+
+    /// Lets go of the worker, with its context, for another grade's programs; `None` where it is not ready for one.
+    pub fn pass_on(&mut self) -> Option<Self> {
+        let worker = self.worker.take_if(|worker| worker.ready)?;
+        let patterns = ChaCha8Rng::from_rng(&mut self.patterns);
+        let (executable, gpu) = (self.executable.clone(), self.gpu.clone());
+        let (under, program, worker) = (None, None, Some(worker));
+        Some(Self { executable, under, program, worker, gpu, trusted: self.trusted, patterns })
+    }
+
+    /// Takes over a worker that was passed on, where this runner has none.
+    pub fn take_over(&mut self, mut left: Self) {
+        if self.worker.is_none() {
+            (self.worker, self.gpu) = (left.worker.take(), left.gpu.take());
+            self.worker.iter_mut().for_each(|worker| worker.facts.clear());
+        }
+    }
+
+    /// Whether there is a worker, which has outlived everything that it ran.
+    pub fn is_well(&self) -> bool {
+        self.worker.is_some()
     }
 
     /// The wall time itself, or what is left until the deadline.

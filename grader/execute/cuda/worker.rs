@@ -74,6 +74,7 @@ struct Bench<'a> {
 }
 
 struct Loaded {
+    modules: Vec<Module>,
     kernels: Vec<Function>,
     counted: Option<(Function, Counter)>,
 }
@@ -85,7 +86,9 @@ impl Bench<'_> {
                 let loaded = Loaded::new(self.gpu, &load, blob)?;
                 let counted = loaded.counted.iter().map(|(function, _)| function.facts);
                 let facts = loaded.kernels.iter().map(|function| function.facts).chain(counted).collect();
-                self.loaded = Some(loaded);
+                if let Some(old) = self.loaded.replace(loaded) {
+                    old.modules.into_iter().for_each(|module| self.gpu.unload(module));
+                }
                 Reply::Loaded(facts)
             }
             Request::Run(run) => Reply::Done(self.run(&run)?),
@@ -176,7 +179,7 @@ impl Loaded {
             }
             None => None,
         };
-        Ok(Self { kernels, counted })
+        Ok(Self { modules, kernels, counted })
     }
 
     fn kernel(&self, at: usize) -> Result<Function> {

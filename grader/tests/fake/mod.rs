@@ -67,13 +67,25 @@ pub fn with_cell(grid: &Grid, row: usize, column: usize, value: f32) -> Grid {
 pub struct FakeEngine {
     pub kernel: Arc<Kernel>,
     pub touch: Arc<Touch>,
+    /// Runs of the submission.
     pub runs: Arc<AtomicUsize>,
+    /// Runners that it got on the GPU.
+    pub runners_on_gpu: Arc<AtomicUsize>,
     pub means: Means,
+    /// Whether other grades want the GPU as well.
+    pub spares_gpu: bool,
 }
 
 impl FakeEngine {
     pub fn new(kernel: impl Fn(&Grid, f32, u32) -> Grid + Send + Sync + 'static) -> Self {
-        Self { kernel: Arc::new(kernel), touch: Arc::new(|_, _| {}), runs: Arc::default(), means: Means::default() }
+        Self {
+            kernel: Arc::new(kernel),
+            touch: Arc::new(|_, _| {}),
+            runs: Arc::default(),
+            runners_on_gpu: Arc::default(),
+            means: Means::default(),
+            spares_gpu: false,
+        }
     }
 
     /// The right kernel.
@@ -102,7 +114,14 @@ impl Engine for FakeEngine {
         self.means.clone()
     }
 
-    fn runner(&self, program: Program, _: Processor) -> anyhow::Result<Box<dyn Runner>> {
+    fn spares_gpu(&self) -> bool {
+        self.spares_gpu
+    }
+
+    fn runner(&self, program: Program, on: Processor) -> anyhow::Result<Box<dyn Runner>> {
+        if (program, on) == (Program::Submission, Processor::Gpu) {
+            self.runners_on_gpu.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(match program {
             Program::Reference => Box::new(FakeRunner {
                 kernel: Arc::new(|grid, r, _| step(grid, r)),
