@@ -34,6 +34,9 @@ pub type TableReads = Vec<(String, f64)>;
 struct State {
     seats: usize,
     seated: usize,
+    /// Who came when, and who sits down next.
+    last_ticket: u64,
+    next_ticket: u64,
     running: usize,
     /// Whether somebody times.
     alone: bool,
@@ -77,8 +80,17 @@ impl Turns {
         self.0.changed.notify_all();
     }
 
+    /// In the order in which they came: nobody waits while others sit down twice.
     fn seat(&self) -> Seat {
-        self.wait(|state| state.seated < state.seats, |state| state.seated += 1);
+        let ticket = {
+            let mut state = self.state();
+            state.last_ticket += 1;
+            state.last_ticket - 1
+        };
+        let free = |state: &State| state.seated < state.seats && state.next_ticket == ticket;
+        self.wait(free, |state| (state.seated, state.next_ticket) = (state.seated + 1, ticket + 1));
+        // The next one may have looked before this one sat down.
+        self.0.changed.notify_all();
         Seat(self.clone())
     }
 
