@@ -41,6 +41,26 @@ fn a_right_kernel_has_no_cause_whatever_harmless_thing_was_seen() {
 }
 
 #[test]
+fn what_odd_sizes_show_is_a_cause_where_they_decide() {
+    let odd = || {
+        FakeEngine::right().touched(|trial, seen| {
+            if trial.initial.n() == 7 {
+                let memory = Some(Memory::In { cell: 49 });
+                seen.hazards = vec![Hazard { memory, ..hazard(HazardKind::OutOfRange) }];
+            }
+        })
+    };
+    assert!(codes(&judged(&odd())).is_empty(), "a warning has no cause");
+    let strict = judged_with(&odd(), true);
+    assert_eq!((letters(&strict).as_str(), codes(&strict)), ("pppppf", vec![Code::IndexOutOfRange]));
+    assert!(strict.causes[0].sentence.contains("outside the grid"), "{:?}", strict.causes);
+    let known = Known { written_n: Some(31), ..Known::default() };
+    let written = judged_knowing(&odd(), true, known);
+    assert_eq!(codes(&written), [Code::HardCodedN, Code::IndexOutOfRange]);
+    assert!(written.causes[0].evidence[0].contains("n = 7"), "{:?}", written.causes);
+}
+
+#[test]
 fn a_missing_timestep_is_a_cause_and_an_unexplained_cell_is_none() {
     let judgement = judged(&FakeEngine::new(|grid, r, _| step(grid, r)));
     assert_eq!(codes(&judgement), [Code::OnlyOneStep]);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::hazards::{self, SeenHazard};
 use super::outcome::{FirstMismatch, Outcome, Writer};
+use super::plan::Kind;
 use super::{Seen, loads, reads};
 use crate::execute::{HazardKind, InputChange, Memory};
 use crate::submission::{Geometry, GeometryOf};
@@ -100,7 +101,7 @@ pub fn causes(seen: &Seen, checks: &[Check], known: &Known) -> Vec<Cause> {
         Some(scene) => from_grids(scene, scheduled, accesses, &mut causes),
         None => causes.extend(scheduled.into_iter().chain(accesses)),
     }
-    if let Some(cause) = written_n(seen, known, far) {
+    if let Some(cause) = far.then(|| written_n(seen.exercise.exercise.n, seen.gating(), known)).flatten() {
         // What it leads to is said as well, after it.
         causes.insert(0, cause);
     }
@@ -116,8 +117,25 @@ pub fn causes(seen: &Seen, checks: &[Check], known: &Known) -> Vec<Cause> {
             }),
         );
     }
+    if failed(CheckId::Portable) && causes.is_empty() {
+        causes = at_odd_sizes(seen, known);
+    }
     causes.truncate(MOST);
     causes
+}
+
+/// What the odd sizes alone show: a size written into the kernel, and what its threads did there.
+fn at_odd_sizes(seen: &Seen, known: &Known) -> Vec<Cause> {
+    let odd = || seen.outcomes.iter().filter(|outcome| outcome.planned.kind == Kind::Portable);
+    let harmful = |outcome: &Outcome| {
+        let (n, grids_right) = (outcome.planned.n, outcome.grids_right());
+        let hazards =
+            outcome.hazards.iter().filter(|hazard| hazards::gravity(hazard.kind, grids_right) == Status::Fail);
+        hazards.map(|hazard| SeenHazard { n, hazard: hazard.clone() }).collect::<Vec<_>>()
+    };
+    let hazards: Vec<SeenHazard> = odd().flat_map(harmful).collect();
+    let written = written_n(seen.exercise.exercise.n, odd(), known);
+    written.into_iter().chain(threads::causes(&hazards).into_iter().map(|(_, cause)| cause)).collect()
 }
 
 /// Puts what the grids show and what the threads did in order.
@@ -190,10 +208,9 @@ fn far_outside(seen: &Seen) -> bool {
 }
 
 /// A number in place of n, where the kernel fails at another n.
-fn written_n(seen: &Seen, known: &Known, far: bool) -> Option<Cause> {
-    let line = known.written_n.filter(|_| far)?;
-    let n = seen.exercise.exercise.n;
-    let other = seen.gating().find(|outcome| {
+fn written_n<'o>(n: u32, mut outcomes: impl Iterator<Item = &'o Outcome>, known: &Known) -> Option<Cause> {
+    let line = known.written_n?;
+    let other = outcomes.find(|outcome| {
         outcome.planned.n != n && (!outcome.grids_right() || outcome.fault.is_some() || !outcome.hazards.is_empty())
     })?;
     let said = format!("The kernel uses {n} where it is given n (line {line}), which holds at n = {n} only.");
