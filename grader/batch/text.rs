@@ -83,7 +83,7 @@ pub fn render(summary: &Summary, course: &Course) -> String {
         let rows = summary.groups.iter().map(|group| {
             let why = match group.kind {
                 Likeness::SameBytes => "same file",
-                Likeness::SameKernel => "same kernel but for names and comments",
+                Likeness::SameKernel => "same kernel but for names, constants outside it and comments",
             };
             [format!("group {}", group.number), why.to_owned(), some_of(&group.learners)]
         });

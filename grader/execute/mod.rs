@@ -74,6 +74,8 @@ pub struct Observation {
     pub fault: Option<RunFault>,
     /// What the kernel printed (capped; raw bytes made lossy UTF-8, unescaped: never show it as is).
     pub output: String,
+    /// What static constructors printed before the first launch, likewise; in one observation of a submission.
+    pub constructors_printed: String,
     /// CPU time of the launches, seconds.
     pub cpu_seconds: f64,
     /// Wall time of the launches, seconds.
@@ -191,6 +193,8 @@ pub enum Memory {
     /// A shared array: its name, the byte offset from its start, and the lengths that it is declared with, outermost first;
     /// none where they are not known, or its elements are not 4 bytes each.
     Shared { name: String, byte: i64, lengths: Vec<u32> },
+    /// A row (a plane) that a shared array does not have: its name, the first index, and the lengths that it is declared with.
+    SharedRow { name: String, index: i64, lengths: Vec<u32> },
     /// A local array: its name when known, and the index.
     Local { name: String, index: i64 },
     /// A __device__ or __constant__ variable.

@@ -328,9 +328,9 @@ impl Drop for Cleared {
 
 /// Check `source` of a text that could be read; it says which file was taken, where that had to be found.
 fn source_check(text: &str, inside: Option<&str>) -> Check {
-    let lines = judge::grouped(text.lines().count() as u64);
+    let lines = judge::counted(text.lines().count() as u64, "line");
     let found = inside.map_or_else(String::new, |inside| format!(", found in {}", escape::line(inside)));
-    Check::new(CheckId::Source, Status::Pass, format!("{lines} lines of source{found}"))
+    Check::new(CheckId::Source, Status::Pass, format!("{lines} of source{found}"))
 }
 
 /// What ptxas gave the kernel, as the report has it.

@@ -167,6 +167,7 @@ impl<'a> Case<'a> {
         outcome.input_changed = seen.input_changed;
         outcome.fault = seen.fault;
         outcome.output = seen.output;
+        outcome.constructors_printed = seen.constructors_printed;
         outcome.wall_seconds += seen.wall_seconds;
         let compared = !self.kept.is_empty() && outcome.planned.kind != Kind::Repeat;
         Ok(if compared { Step::Reference } else { Step::Done })

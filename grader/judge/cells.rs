@@ -37,10 +37,8 @@ pub struct Mismatches {
     pub largest: f64,
     /// Cells that are NaN or infinite.
     pub not_finite: u64,
-    /// Cells at most two cells away from the ring, the ring itself included.
-    pub near_ring: u64,
-    /// Of those, how many are at most one cell away.
-    pub beside_ring: u64,
+    /// Cells on the ring, next to it, and one farther in.
+    pub by_ring: [u64; 3],
 }
 
 impl Mismatches {
@@ -52,8 +50,7 @@ impl Mismatches {
             columns: (cell.column, cell.column),
             largest: 0.0,
             not_finite: 0,
-            near_ring: 0,
-            beside_ring: 0,
+            by_ring: [0; 3],
         }
     }
 
@@ -67,8 +64,14 @@ impl Mismatches {
         }
         self.not_finite += u64::from(!cell.got.is_finite());
         let away = cell.row.min(cell.column).min(n - 1 - cell.row).min(n - 1 - cell.column);
-        self.near_ring += u64::from(away <= 2);
-        self.beside_ring += u64::from(away <= 1);
+        if let Some(cells) = self.by_ring.get_mut(away) {
+            *cells += 1;
+        }
+    }
+
+    /// Cells at most two cells away from the ring, the ring itself included.
+    pub fn near_ring(&self) -> u64 {
+        self.by_ring.iter().sum()
     }
 }
 
@@ -195,8 +198,7 @@ mod tests {
         let interior = compare(&want, &have, 1e-6).unwrap().values.unwrap();
         assert_eq!((interior.first.row, interior.first.column), (4, 6));
         assert_eq!((interior.count, interior.rows, interior.columns), (2, (4, 5), (1, 6)));
-        assert_eq!(interior.near_ring, 2, "column 1 is one cell from the ring, column 6 of 9 is two");
-        assert_eq!(interior.beside_ring, 1, "column 1");
+        assert_eq!(interior.by_ring, [0, 1, 1], "column 1 is one cell from the ring, column 6 of 9 is two");
     }
 
     #[test]

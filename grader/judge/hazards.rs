@@ -8,6 +8,7 @@ use super::words;
 use crate::execute::{Hazard, HazardKind, InputChange, Memory, RunFault};
 use crate::verdict::{Check, CheckId, Status};
 
+const NO_OTHER_CODE: &str = "A kernel reads one grid, writes the other, and does nothing else.";
 /// Other hazards named in one check's details.
 const MORE: usize = 3;
 
@@ -73,12 +74,21 @@ pub fn memory(seen: &Seen) -> Option<Check> {
             Some(reason) => {
                 unwatched(seen, CheckId::Memory, "the guard bands around both grids and the input are intact", reason)
             }
-            None => {
-                Check::new(CheckId::Memory, Status::Pass, "no access outside the grids and arrays, none of it unfilled")
-            }
+            None => Check::new(
+                CheckId::Memory,
+                Status::Pass,
+                "no access outside grids and arrays, no read of an unwritten word",
+            ),
         };
-        seen.complete_for(CheckId::Memory).then(pass)
+        seen.complete_for(CheckId::Memory).then(|| constructors_print(seen).unwrap_or_else(pass))
     })
+}
+
+/// Static constructors that print do no harm, and no kernel needs them.
+fn constructors_print(seen: &Seen) -> Option<Check> {
+    seen.gating().find(|outcome| !outcome.constructors_printed.is_empty())?;
+    let summary = "a static constructor printed something before the kernel ran: for the instructor to look at";
+    Some(Check::new(CheckId::Memory, Status::Warn, summary).with(NO_OTHER_CODE))
 }
 
 /// Check `race`; `None` when nothing is wrong so far and trials are still missing.
@@ -138,7 +148,10 @@ fn hazards_of(seen: &Seen, id: CheckId) -> Option<Check> {
     let status = gravity(first.hazard.kind, grids_right);
     let times = words::counted(first.hazard.count, "time");
     let mut check = Check::new(id, status, first.message())
-        .with(format!("First in launch {} at n = {}; seen {times} there.", first.hazard.launch, first.n))
+        .with(format!(
+            "First in launch {} at n = {}; seen {times} in all launches there.",
+            first.hazard.launch, first.n
+        ))
         .with(advice_on(&first.hazard, seen))
         .at(first.hazard.place);
     // One site is seen at several words, columns and sizes, and told once.
@@ -157,7 +170,7 @@ pub(super) fn subject(hazard: &Hazard) -> (HazardKind, Option<u32>, Option<u32>,
     let touched = hazard.memory.as_ref().map(|memory| match memory {
         Memory::In { .. } => "in".to_owned(),
         Memory::Out { .. } => "out".to_owned(),
-        Memory::Shared { name, .. } => format!("shared {name}"),
+        Memory::Shared { name, .. } | Memory::SharedRow { name, .. } => format!("shared {name}"),
         Memory::Local { name, .. } => format!("local {name}"),
         Memory::Device { name } => format!("device {name}"),
         Memory::Wild { .. } => "wild".to_owned(),
@@ -166,21 +179,19 @@ pub(super) fn subject(hazard: &Hazard) -> (HazardKind, Option<u32>, Option<u32>,
 }
 
 /// Whether threads race for the shared array of a hazard: then what was not written yet may be written too late.
-fn raced_for(hazard: &Hazard, seen: &Seen) -> bool {
+pub(super) fn raced_for<'h>(hazard: &Hazard, mut all: impl Iterator<Item = &'h Hazard>) -> bool {
     let Some(Memory::Shared { name, .. }) = &hazard.memory else { return false };
     let same = |other: &Hazard| matches!(&other.memory, Some(Memory::Shared { name: touched, .. }) if touched == name);
-    seen.gating()
-        .flat_map(|outcome| &outcome.hazards)
-        .any(|other| other.kind == HazardKind::ReadWriteRace && same(other))
+    all.any(|other| other.kind == HazardKind::ReadWriteRace && same(other))
 }
 
 /// What to look at next, by what was touched.
 fn advice_on(hazard: &Hazard, seen: &Seen) -> &'static str {
     match (hazard.kind, &hazard.memory) {
-        (HazardKind::NeverWritten, _) if raced_for(hazard, seen) => {
+        (HazardKind::NeverWritten, _) if raced_for(hazard, seen.gating().flat_map(|outcome| &outcome.hazards)) => {
             "Threads race for that array (see `race`): the one that fills the word may only come later."
         }
-        (HazardKind::OutOfRange, Some(Memory::Shared { .. } | Memory::Local { .. })) => {
+        (HazardKind::OutOfRange, Some(Memory::Shared { .. } | Memory::SharedRow { .. } | Memory::Local { .. })) => {
             "Compare the largest index with the size the array is declared with: the apron has a halo on each side."
         }
         (HazardKind::OutOfRange, Some(Memory::Wild { .. })) => {
@@ -216,7 +227,7 @@ fn denied(outcome: &Outcome) -> Option<Check> {
     let who = if *launch == 0 { "a static constructor".to_owned() } else { format!("launch {launch}") };
     let summary = format!("{}: {who} tried to {what}", words::place(*place));
     let check = Check::new(CheckId::Memory, Status::Fail, summary).at(*place);
-    Some(check.with("The sandbox stopped it there: a kernel reads one grid, writes the other, and does nothing else."))
+    Some(check.with("The sandbox stopped it there.").with(NO_OTHER_CODE))
 }
 
 fn crash(outcome: &Outcome) -> Option<Check> {

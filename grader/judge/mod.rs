@@ -37,7 +37,7 @@ use crate::execute::RunFault;
 use crate::exercise::Exercise;
 use crate::verdict::{Check, CheckId, Status};
 
-pub use words::{actor as actor_words, grouped};
+pub use words::{actor as actor_words, counted, grouped};
 
 /// What may change a judgement besides the submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub struct Judgement {
     pub timing: Option<Timing>,
     /// All hazards of the trials that gate, each site once.
     pub hazards: Vec<SeenHazard>,
-    /// What the kernel printed in the deterministic trials, unescaped.
+    /// What static constructors printed, and the kernel in the deterministic trials, unescaped.
     pub output: String,
     /// Seconds that the submission's launches took, a value a trial.
     pub seconds: Vec<(Kind, f64)>,
@@ -208,10 +208,12 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What the kernel printed first: the trials on one OS thread, whose order of lines is the same every time.
+/// What static constructors printed, and what the kernel printed first: the trials on one OS thread, whose order of lines is
+/// the same every time.
 fn output(seen: &Seen) -> String {
-    let watched = seen.gating().filter(|outcome| outcome.planned.kind == Kind::Hazards);
-    watched.map(|outcome| outcome.output.clone()).find(|text| !text.is_empty()).unwrap_or_default()
+    let watched = || seen.gating().filter(|outcome| outcome.planned.kind == Kind::Hazards);
+    let early: String = watched().map(|outcome| outcome.constructors_printed.as_str()).collect();
+    early + watched().map(|outcome| outcome.output.as_str()).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// Check `launch`, when the engine refused one.

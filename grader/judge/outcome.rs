@@ -101,6 +101,8 @@ pub struct Outcome {
     pub timed: Option<Clocked>,
     /// What the kernel printed, unescaped.
     pub output: String,
+    /// What static constructors printed before the first launch, unescaped.
+    pub constructors_printed: String,
     /// Seconds that the submission's runs took.
     pub wall_seconds: f64,
 }
@@ -123,6 +125,7 @@ impl Outcome {
             last: None,
             timed: None,
             output: String::new(),
+            constructors_printed: String::new(),
             wall_seconds: 0.0,
         }
     }

@@ -58,6 +58,9 @@ pub fn memory(memory: &Memory, n: u32) -> String {
         Memory::In { cell } => grid_cell("in", *cell, n),
         Memory::Out { cell } => grid_cell("out", *cell, n),
         Memory::Shared { name, byte, lengths } => shared(name, *byte, lengths),
+        Memory::SharedRow { name, index, lengths } => {
+            format!("shared {name}[{index}] (declared {})", declared(lengths))
+        }
         Memory::Local { name, index } if name.is_empty() => format!("a local array, index {index}"),
         Memory::Local { name, index } => format!("local array {name}[{index}]"),
         Memory::Device { name } => format!("device variable {name}"),
@@ -70,8 +73,6 @@ fn shared(name: &str, byte: i64, lengths: &[u32]) -> String {
     if byte % 4 != 0 {
         return format!("byte {byte} of shared array {name}");
     }
-    let brackets = |index: String| format!("[{index}]");
-    let declared: String = lengths.iter().map(|length| brackets(length.to_string())).collect();
     match lengths.split_first() {
         None => format!("word {} of shared array {name}", byte / 4),
         Some((_, inner)) => {
@@ -81,10 +82,15 @@ fn shared(name: &str, byte: i64, lengths: &[u32]) -> String {
                 rest = rest.div_euclid(length.max(1).into());
             }
             indices.push(rest);
-            let element: String = indices.iter().rev().map(|index| brackets(index.to_string())).collect();
-            format!("shared {name}{element} (declared {declared})")
+            let element: String = indices.iter().rev().map(|index| format!("[{index}]")).collect();
+            format!("shared {name}{element} (declared {})", declared(lengths))
         }
     }
+}
+
+/// `[12][36]`.
+fn declared(lengths: &[u32]) -> String {
+    lengths.iter().map(|length| format!("[{length}]")).collect()
 }
 
 /// Whether a word lies in an array of that shape: then an index beyond one dimension has led to another row.

@@ -104,7 +104,7 @@ impl<'a> Suite<'a> {
                 self.cases.iter().try_for_each(|case| case.write(writer, &self.name))?;
                 let Some(report) = self.report.filter(|report| !report.output.is_empty()) else { return Ok(()) };
                 let printed = report.output.lines().map(|line| format!("  | {line}\n")).collect::<String>();
-                element(writer, "system-out", &format!("The kernel printed:\n{printed}"))
+                element(writer, "system-out", &format!("The submission printed:\n{printed}"))
             })?;
         Ok(())
     }
@@ -114,7 +114,13 @@ impl Case {
     fn of(check: &Check, report: &Report, unjudged: bool) -> Self {
         let mut lines = check.details.clone();
         lines.extend(report.cause_lines(check.id));
-        lines.extend(check.place.map(|place| format!("heat.cu:{}", place.line)));
+        // Most sentences name their line themselves.
+        let place = check.place.map(|place| format!("heat.cu:{}", place.line));
+        let names = |line: &String, place: &String| {
+            line.split(place.as_str()).skip(1).any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+        };
+        let place = place.filter(|place| !lines.iter().chain([&check.summary]).any(|line| names(line, place)));
+        lines.extend(place);
         let outcome = match check.status {
             Status::Fail if check.id.gates(report.strict) => Outcome::Failure,
             Status::Skip if unjudged => Outcome::Error,

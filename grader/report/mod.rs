@@ -104,7 +104,7 @@ pub struct Report {
     pub answer: Option<Answer>,
     /// What the compilers said about heat.cu.
     pub diagnostics: Vec<Diagnostic>,
-    /// What the kernel printed: the learner's text, control characters escaped, at most 4 KiB.
+    /// What the kernel or a static constructor printed: the learner's text, control characters escaped, at most 4 KiB.
     pub output: String,
     pub environment: Environment,
     /// Seconds that each stage took.

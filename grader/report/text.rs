@@ -225,7 +225,7 @@ fn second_stage(report: &Report, failing: &Check, hinted: bool) -> String {
     if !hinted {
         // Right after the line that names a cause's page, or by itself.
         let above = if report.causes.is_empty() { "\n" } else { "" };
-        return format!("{above}{}", wrapped("`heat-grader check --hint` says which way to go.", 2));
+        return format!("{above}{}", wrapped("The same check with `--hint` says which way to go.", 2));
     }
     let said =
         report.causes.first().map_or_else(|| hint::of_check(failing.id).to_owned(), |cause| explain::hint(cause.code));
@@ -233,8 +233,7 @@ fn second_stage(report: &Report, failing: &Check, hinted: bool) -> String {
     format!("\n{}", wrapped(&format!("Hint: {said}"), 2).replacen("Hint:", &format!("{bold}Hint:{bold:#}"), 1))
 }
 
-/// A failed check that may explain the failing one: a race first, because it leaves words unwritten as well. Where a cause
-/// was told, only its line of heat.cu is shown.
+/// A failed check that may explain the failing one: a race first, because it leaves words unwritten as well.
 fn beside(failing: &Check, report: &Report, source: Option<&str>) -> String {
     let ids: &[CheckId] = match failing.id {
         CheckId::Values | CheckId::Ring => &[CheckId::Race, CheckId::Memory],
@@ -242,11 +241,7 @@ fn beside(failing: &Check, report: &Report, source: Option<&str>) -> String {
         _ => &[],
     };
     let failed = |id: &CheckId| report.checks.iter().find(|check| check.id == *id && check.status == Status::Fail);
-    match (ids.iter().find_map(failed), source) {
-        (Some(check), _) if report.causes.is_empty() => explanation(check, report, source),
-        (Some(Check { place: Some(place), .. }), Some(source)) => excerpt(source, *place),
-        _ => String::new(),
-    }
+    ids.iter().find_map(failed).map_or_else(String::new, |check| explanation(check, report, source))
 }
 
 /// What a check asks of the kernel, in the lesson's words.
@@ -302,7 +297,7 @@ fn printed(output: &str) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\nYour kernel printed:\n");
+    let mut text = String::from("\nYour code printed:\n");
     for line in lines.iter().take(PRINTED) {
         text.push_str(&format!("  | {}\n", cut(&plain(line), WIDTH - 4)));
     }

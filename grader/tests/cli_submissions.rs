@@ -109,7 +109,7 @@ fn the_one_heat_cu_further_down_is_graded_and_a_class_is_told_who_grades_it() {
     let one = report();
     assert_eq!(one["failing_check"], "kernel");
     assert_eq!(one["submission"]["file"], "ann/hw 3/heat.cu");
-    assert_eq!(one["checks"][0]["summary"], "1 lines of source, found in ann/hw 3/heat.cu");
+    assert_eq!(one["checks"][0]["summary"], "1 line of source, found in ann/hw 3/heat.cu");
     put("bob/heat.cu", "// no kernel\n");
     let class = report();
     assert_eq!(class["failing_check"], "source");

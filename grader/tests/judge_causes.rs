@@ -103,13 +103,16 @@ fn what_the_threads_did_is_a_cause_with_both_lines() {
 }
 
 #[test]
-fn a_fault_of_arithmetic_comes_before_what_the_threads_did_and_a_race_before_what_it_leaves_unfilled() {
+fn a_fault_of_arithmetic_comes_before_what_the_threads_did_and_a_race_hides_what_it_leaves_unfilled() {
     let two = judged(&seeing(FakeEngine::new(|grid, r, _| step(grid, r)), vec![race("tile")]));
     assert_eq!(codes(&two), [Code::OnlyOneStep, Code::MissingBarrier]);
-    let spoilt = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0));
-    let never = Hazard { memory: race("tile").memory, ..hazard(HazardKind::NeverWritten) };
-    let judgement = judged(&seeing(spoilt, vec![never, race("tile")]));
-    assert_eq!(codes(&judgement), [Code::MissingBarrier, Code::SharedNotFilled]);
+    let spoilt = || FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0));
+    let never = |name: &str| Hazard { memory: race(name).memory, ..hazard(HazardKind::NeverWritten) };
+    let codes_of = |hazards: Vec<Hazard>| codes(&judged(&seeing(spoilt(), hazards)));
+    assert_eq!(codes_of(vec![never("tile"), race("tile")]), [Code::MissingBarrier]);
+    assert_eq!(codes_of(vec![never("sides"), race("tile")]), [Code::MissingBarrier, Code::SharedNotFilled]);
+    let passed_by = hazard(HazardKind::BarrierDivergence);
+    assert_eq!(codes_of(vec![never("tile"), passed_by]), [Code::BarrierNotReachedByAll]);
 }
 
 #[test]
@@ -187,6 +190,14 @@ fn an_index_that_leads_to_another_row_of_its_array_says_where() {
     let judgement = judged(&seeing(FakeEngine::right(), vec![index]));
     let said = &check(&judgement, CheckId::Memory).summary;
     assert!(said.contains("an index is out of range: it leads to shared tile[1][0] (declared [12][36])"), "{said}");
+    let row = Hazard {
+        memory: Some(Memory::SharedRow { name: "grids".to_owned(), index: 2, lengths: vec![2, 12, 36] }),
+        ..hazard(HazardKind::OutOfRange)
+    };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![row]));
+    let said = &check(&judgement, CheckId::Memory).summary;
+    assert!(said.contains("load of shared grids[2] (declared [2][12][36]) is out of range"), "{said}");
+    assert_eq!(judgement.causes[0].sentence, "An index runs past the end of array grids at line 57.");
 }
 
 #[test]

@@ -178,6 +178,22 @@ fn what_a_kernel_prints_stands_behind_a_bar() {
 }
 
 #[test]
+fn what_a_static_constructor_prints_is_shown_likewise_and_is_a_warning() {
+    let early = FakeEngine::right().touched(|trial, seen| {
+        if trial.watch == Watch::Full && trial.initial.n() == 20 {
+            seen.constructors_printed = "PASSED\n".to_owned();
+            seen.output = "hello\n".to_owned();
+        }
+    });
+    let graded = FakeStations::with(early).grade();
+    let memory = graded.report.checks.iter().find(|check| check.id == CheckId::Memory).unwrap();
+    assert!(memory.status == Status::Warn && memory.summary.contains("a static constructor printed"), "{memory:?}");
+    assert_eq!(graded.report.verdict, Verdict::Pass, "it does no harm");
+    let text = plain_text(&graded);
+    assert!(text.contains("\nYour code printed:\n  | PASSED\n  | hello\n"), "{text}");
+}
+
+#[test]
 fn a_cause_stands_where_the_failure_is_explained_and_a_learners_name_in_it_is_escaped() {
     let hostile = FakeEngine::right().touched(|_, seen| {
         let memory = Some(Memory::Shared { name: "a\u{1b}[2J\nPASSED".to_owned(), byte: 0, lengths: Vec::new() });
@@ -217,7 +233,10 @@ fn the_second_stage_of_help_is_for_those_who_ask() {
         (plain_text(&graded), anstream::adapter::strip_str(&rendered).to_string())
     };
     let (first, second) = hinted("one_step");
-    assert!(first.contains("`heat-grader check --hint` says which way to go.") && !first.contains("Hint:"), "{first}");
+    assert!(
+        first.contains("The same check with `--hint` says which way to go.") && !first.contains("Hint:"),
+        "{first}"
+    );
     assert!(second.contains("\n  Hint: Give the first step a place of its own"), "{second}");
     let (_, unexplained) = hinted("wrong");
     assert!(unexplained.contains("\n  Hint: Take one wrong cell and compute it by hand"), "{unexplained}");

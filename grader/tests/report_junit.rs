@@ -129,5 +129,5 @@ fn learners_text_is_text_and_what_xml_cannot_hold_is_gone() {
     let shown = evil.replace(['\u{0}', '\u{1b}', '\u{fffe}'], "");
     assert_eq!(suite.attribute("name"), Some(shown.as_str()));
     let printed = elements(suite, "system-out").next().and_then(|out| out.text()).unwrap();
-    assert_eq!(printed, format!("The kernel printed:\n  | {shown}\n  | PASSED\n"), "behind a bar");
+    assert_eq!(printed, format!("The submission printed:\n  | {shown}\n  | PASSED\n"), "behind a bar");
 }

@@ -501,7 +501,7 @@ fn memory_class(memory: &Memory) -> u8 {
     match memory {
         Memory::In { .. } => 1,
         Memory::Out { .. } => 2,
-        Memory::Shared { .. } => 3,
+        Memory::Shared { .. } | Memory::SharedRow { .. } => 3,
         Memory::Local { .. } => 4,
         Memory::Device { .. } => 5,
         Memory::Wild { .. } => 6,

@@ -64,6 +64,8 @@ pub struct CpuRunner {
     checked: Option<Loaded>,
     /// Whether the static constructors had their turn.
     constructed: bool,
+    /// What static constructors printed, until it is reported.
+    constructors_printed: String,
 }
 
 /// Whose launches a runner makes.
@@ -106,6 +108,7 @@ impl CpuRunner {
             fast: None,
             checked: None,
             constructed: false,
+            constructors_printed: String::new(),
         }
     }
 
@@ -133,14 +136,16 @@ impl CpuRunner {
 
     /// Runs the static constructors, in a worker of their own. They are no part of the kernel and may not get along with our
     /// headers, so nothing is a fault but what the sandbox forbids, and an end that looks like success.
-    fn construct(&self) -> Result<Option<RunFault>> {
+    fn construct(&mut self) -> Result<Option<RunFault>> {
         let constructors = ObjectMap::read(&self.program.fast)?.constructors;
         if constructors.end - constructors.start <= OF_THE_COMPILER {
             return Ok(None);
         }
         let mut loaded = self.load(&self.program.fast)?;
         let _ = loaded.worker.send(&Request::Construct, &[]);
-        let fault = match loaded.next_event(0, CONSTRUCTORS_CPU) {
+        let event = loaded.next_event(0, CONSTRUCTORS_CPU);
+        self.constructors_printed = loaded.worker.take_output();
+        let fault = match event {
             Ok(Event::Reply(Reply::Ready, _)) | Err(_) => return Ok(None),
             Ok(Event::Ended) if loaded.worker.wait_briefly().is_some_and(|status| status.success()) => {
                 let what = "end the process before the kernel ran".to_owned();
@@ -229,7 +234,7 @@ impl Runner for CpuRunner {
         if broken {
             *(if trial.watch == Watch::Fast { &mut self.fast } else { &mut self.checked }) = None;
         }
-        Ok(seen)
+        Ok(Observation { constructors_printed: std::mem::take(&mut self.constructors_printed), ..seen })
     }
 }
 
@@ -458,6 +463,7 @@ impl Telling<'_> {
             cell_reads,
             fault: raw.fault,
             output: raw.output,
+            constructors_printed: String::new(),
             cpu_seconds: raw.seen.cpu_seconds,
             wall_seconds: raw.seen.wall_seconds,
         }
@@ -504,8 +510,7 @@ impl Telling<'_> {
             !lengths.is_empty() && of_type.ends_with(&format!(" {declared}"))
         });
         let (name, lengths) = alike.next().filter(|_| alike.next().is_none())?;
-        let words = lengths[1..].iter().map(|&length| i64::from(length)).product::<i64>();
-        Some(Memory::Shared { name: name.clone(), byte: index.checked_mul(4 * words)?, lengths })
+        Some(Memory::SharedRow { name: name.clone(), index, lengths })
     }
 
     /// The lengths that a shared array is declared with, where they come to its size; else none.

@@ -29,6 +29,7 @@ pub fn observation(
         cell_reads: None,
         fault,
         output,
+        constructors_printed: String::new(),
         cpu_seconds: 0.0,
         wall_seconds: raw.wall_seconds,
     }

@@ -144,13 +144,8 @@ fn from_grids(scene: &Scene, scheduled: Vec<Cause>, accesses: Vec<Cause>, causes
     let whole = telling.then(|| whole::cause(scene).or_else(|| weights::cause(scene))).flatten();
     let explained = whole.is_some();
     // What lies past an array's end, taken for a neighbour, looks like a weight that no stencil has.
-    let strayed = |cause: &Cause| cause.code == Code::IndexOutOfRange;
-    let (strayed, accesses): (Vec<_>, Vec<_>) = match &whole {
-        Some(cause) if cause.code == Code::WrongStencil => accesses.into_iter().partition(strayed),
-        _ => (Vec::new(), accesses),
-    };
-    causes.extend(strayed);
-    causes.extend(whole);
+    let strays = accesses.iter().any(|cause| cause.code == Code::IndexOutOfRange);
+    causes.extend(whole.filter(|cause| !(strays && cause.code == Code::WrongStencil)));
     // Where threads race, an order of them can look like a fault of the tiles: then the race is said first.
     let raced = !scheduled.is_empty();
     let tiled = (telling && !explained).then(|| tiles::cause(scene)).flatten();
@@ -191,7 +186,7 @@ fn failed_hazards(seen: &Seen, failed: &impl Fn(CheckId) -> bool) -> Vec<SeenHaz
 fn at_far_walls(outcome: &Outcome, first: &FirstMismatch) -> bool {
     let far = first.after.n().saturating_sub(3);
     let wrong = outcome.values.as_ref().map(|wrong| &wrong.cells);
-    wrong.is_some_and(|cells| cells.near_ring == cells.count && cells.rows.1.max(cells.columns.1) >= far)
+    wrong.is_some_and(|cells| cells.near_ring() == cells.count && cells.rows.1.max(cells.columns.1) >= far)
 }
 
 /// Whether an access went to rows that only another size's grid has.

@@ -9,17 +9,23 @@ const ALONG: u64 = 8;
 pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     let cells = &wrong.cells;
     let mut facts = Vec::new();
-    if cells.near_ring == cells.count && cells.count >= ALONG && cells.not_finite == 0 {
-        let all = if cells.beside_ring == cells.count { "next to the ring" } else { "within two cells of the ring" };
-        facts.push(format!("All wrong cells lie {all}."));
+    if cells.near_ring() == cells.count && cells.count >= ALONG && cells.not_finite == 0 {
+        let place = match cells.by_ring {
+            [_, 0, 0] => "on the ring",
+            [0, _, 0] => "next to the ring",
+            _ => "within two cells of the ring",
+        };
+        facts.push(format!("All wrong cells lie {place}."));
     }
     // A cell that nobody wrote holds NaN whatever shared memory held.
     let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
-    if cells.first.got.is_nan() && !unwritten {
-        facts.push(
+    if cells.first.got.is_nan() {
+        let filled = if unwritten {
+            "The grader fills the output grid with NaN before the first launch: a cell that nobody writes shows."
+        } else {
             "The grader fills shared memory and the output grid with NaN beforehand: a value that nobody wrote shows."
-                .to_owned(),
-        );
+        };
+        facts.push(filled.to_owned());
     }
     facts
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Cause;
 use super::code::Code;
 use crate::execute::{Hazard, HazardKind, Memory};
-use crate::judge::hazards::{SeenHazard, subject};
+use crate::judge::hazards::{SeenHazard, raced_for, subject};
 
 /// Hazards named as evidence of one cause.
 const NAMED: usize = 3;
@@ -31,7 +31,8 @@ pub fn causes(hazards: &[SeenHazard]) -> Vec<(Rank, Cause)> {
         Code::IndexOutOfRange,
     ];
     let of = |code: Code| {
-        let own: Vec<&SeenHazard> = hazards.iter().filter(|seen| code_of(&seen.hazard) == Some(code)).collect();
+        let is_own = |hazard: &Hazard| code_of(hazard) == Some(code) && !only_late(hazard, hazards);
+        let own: Vec<&SeenHazard> = hazards.iter().filter(|seen| is_own(&seen.hazard)).collect();
         let first = own.first()?;
         // One line may be listed for each of its columns.
         let mut told = HashSet::new();
@@ -41,6 +42,13 @@ pub fn causes(hazards: &[SeenHazard]) -> Vec<(Rank, Cause)> {
         Some((rank(&first.hazard), cause))
     };
     order.into_iter().filter_map(of).collect()
+}
+
+/// What a thread fills too late for want of a barrier is not filled when it is read, and is no fault of its own.
+fn only_late(hazard: &Hazard, hazards: &[SeenHazard]) -> bool {
+    let all = || hazards.iter().map(|seen| &seen.hazard);
+    let barrier_missed = || all().any(|other| code_of(other) == Some(Code::BarrierNotReachedByAll));
+    hazard.kind == HazardKind::NeverWritten && (raced_for(hazard, all()) || barrier_missed())
 }
 
 fn rank(hazard: &Hazard) -> Rank {
@@ -100,9 +108,12 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
                 let what = if hazard.store { "store" } else { "load" };
                 format!("A {what} reaches outside the grid{at}.")
             }
-            Some(Memory::Shared { name, .. } | Memory::Local { name, .. }) if !name.is_empty() => {
-                let before = matches!(&hazard.memory, Some(Memory::Shared { byte: at, .. } | Memory::Local { index: at, .. }) if *at < 0);
-                let end = if before { "before the start" } else { "past the end" };
+            Some(
+                Memory::Shared { name, byte: offset, .. }
+                | Memory::SharedRow { name, index: offset, .. }
+                | Memory::Local { name, index: offset },
+            ) if !name.is_empty() => {
+                let end = if *offset < 0 { "before the start" } else { "past the end" };
                 format!("An index runs {end} of array {name}{at}.")
             }
             _ => format!("An access reaches outside every grid and array{at}."),

@@ -14,7 +14,7 @@ use crate::judge::{actor_words, grouped};
 use crate::report::{ErrorMap, FirstMismatch, Report, picture, trade};
 use crate::verdict::{Check, CheckId, Verdict};
 
-/// Lines shown of what a kernel printed.
+/// Lines shown of what a submission printed.
 const PRINTED: usize = 12;
 
 /// The section of the learner at that place in the list.
@@ -64,14 +64,17 @@ pub fn section(listed: &[Listed], at: usize) -> Markup {
 
 /// Engine, scope, seed, kernel, launch, hash.
 fn circumstances(report: &Report) -> Markup {
-    let submission = report.submission.as_ref();
+    let gpu = report.environment.gpu.as_ref().map_or_else(String::new, |gpu| format!(" on {}", safe(gpu)));
+    let engine = report.engine.as_ref().map(|engine| html! { "engine " (safe(engine)) (gpu) });
+    let scope = report.scope.map(|scope| html! { (if scope == Scope::Quick { "quick" } else { "full" }) });
+    let seed = report.seed.map(|seed| html! { "seed " (seed) });
+    let sha256 = report.submission.as_ref().and_then(|submission| submission.sha256.as_ref()).map(
+        |sha256| html! { "sha256 " code title=(safe(sha256)) { (safe(sha256).chars().take(12).collect::<String>()) "…" } },
+    );
     html! {
-        @if let Some(engine) = &report.engine { "engine " (safe(engine)) }
-        @if let Some(gpu) = &report.environment.gpu { " on " (safe(gpu)) }
-        @if let Some(scope) = report.scope { " · " (if scope == Scope::Quick { "quick" } else { "full" }) }
-        @if let Some(seed) = report.seed { " · seed " (seed) }
-        @if let Some(sha256) = submission.and_then(|submission| submission.sha256.as_ref()) {
-            " · sha256 " code title=(safe(sha256)) { (safe(sha256).chars().take(12).collect::<String>()) "…" }
+        @for (at, part) in [engine, scope, seed, sha256].into_iter().flatten().enumerate() {
+            @if at > 0 { " · " }
+            (part)
         }
     }
 }
@@ -325,7 +328,7 @@ fn printed(output: &str) -> Markup {
     html! {
         @if !lines.is_empty() {
             section.card {
-                h2 { "The kernel printed" }
+                h2 { "The submission printed" }
                 blockquote { pre { @for line in lines.iter().take(PRINTED) { (safe(&line.replace('\t', "    "))) "\n" } } }
                 @if lines.len() > PRINTED { p.muted { (lines.len() - PRINTED) " more lines in the JSON report" } }
             }

@@ -96,7 +96,7 @@ fn row(one: &Listed) -> Markup {
                     None => span.muted { "–" },
                 }
             }
-            td.minor { @if let Some(status) = answer { (answer_word(status)) } }
+            td.minor { @if let Some(status) = answer { (answer_word(status, report.answer.is_some())) } }
             td.minor.reason { (words::reason(report)) }
         }
     }
@@ -118,10 +118,11 @@ fn waiting_row(learner: &str) -> Markup {
 }
 
 /// What the check on the answer came to, for somebody who looks for answers to read.
-fn answer_word(status: Status) -> &'static str {
+fn answer_word(status: Status, given: bool) -> &'static str {
     match status {
         Status::Pass => "agrees",
-        Status::Warn | Status::Fail => "look at it",
+        Status::Warn | Status::Fail if given => "look at it",
+        Status::Warn | Status::Fail => "none",
         Status::Skip => "not compared",
     }
 }
