@@ -96,6 +96,12 @@ enum Command {
     /// Run kernels on the GPU for another heat-grader process.
     #[command(hide = true)]
     CudaWorker(Walls),
+    /// Start a compiler for another heat-grader process, and end what it leaves.
+    #[command(hide = true)]
+    Warden {
+        #[arg(long)]
+        leashed: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,7 +126,8 @@ impl Command {
             | Self::Doctor { .. }
             | Self::Schema { .. }
             | Self::Explain { .. }
-            | Self::Gradescope(_) => Walls { outer_sandbox: false, no_sandbox: false },
+            | Self::Gradescope(_)
+            | Self::Warden { .. } => Walls { outer_sandbox: false, no_sandbox: false },
         }
     }
 }
@@ -137,7 +144,7 @@ pub fn main() -> ExitCode {
 /// `typed` is the command line that the command was read from.
 fn run(command: Command, typed: &[OsString]) -> ExitCode {
     confine::choose(command.walls().into());
-    if !matches!(command, Command::Worker(_) | Command::CudaWorker(_)) {
+    if !matches!(command, Command::Worker(_) | Command::CudaWorker(_) | Command::Warden { .. }) {
         interrupt::heed();
     }
     match command {
@@ -190,6 +197,7 @@ fn run(command: Command, typed: &[OsString]) -> ExitCode {
         Command::Gradescope(Gradescope::Init { dir }) => plain(|| init(&dir)),
         Command::Worker(_) => worker(crate::execute::cpu::worker::main),
         Command::CudaWorker(_) => worker(crate::execute::cuda::worker::main),
+        Command::Warden { .. } => worker(confine::warden::main),
     }
 }
 

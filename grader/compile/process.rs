@@ -7,19 +7,18 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::output::Streams;
-use crate::confine::landlock::Paths;
-use crate::confine::tree::{Ends, Leash};
-use crate::confine::{self, landlock, seccomp, tree};
+use crate::confine::tree::Leash;
+use crate::confine::warden::Errand;
+use crate::confine::{self, tree};
 
 /// What a tool may use up. CPU time, memory and file size hold for each of its processes, the rest for all together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,7 +158,7 @@ impl Tool {
         let mut group = self.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
         let mut streams = Streams::new(&mut group.child, self.limits.output)?;
         let timed_out = group.watch(&mut streams, started + self.limits.wall)?;
-        let status = group.end()?;
+        let status = group.end().with_context(|| format!("cannot start {}", self.program.display()))?;
         streams.drain()?;
         let truncated = streams.truncated();
         let (stdout, stderr) = streams.into_text();
@@ -175,53 +174,19 @@ impl Tool {
     }
 
     fn spawn(&self) -> Result<Group> {
-        let mut command = Command::new(&self.program);
-        command
-            .args(&self.arguments)
-            .env_clear()
-            .envs(&self.environment)
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let (mut leash, ends) = tree::leash()?;
-        let prepare = self.prepare(ends)?;
-        // SAFETY: the closure runs between fork and exec. It makes system calls only (clone, prctl, setrlimit, seccomp,
-        // landlock_restrict_self) and allocates nothing, so no lock of the parent's other threads can be met.
-        unsafe { command.pre_exec(prepare) };
-        let child = command.spawn()?;
-        leash.tie(child.id());
-        Ok(Group { child, leash, ended: false })
-    }
-
-    /// What the child does to itself before it becomes the tool.
-    fn prepare(&self, ends: Ends) -> Result<impl FnMut() -> std::io::Result<()> + Send + Sync + 'static> {
-        let limits = rlimits(&self.limits);
         let readable = self.readable.as_ref().filter(|_| confine::wanted());
-        let (ruleset, filters) = match readable {
-            Some(readable) => {
-                let write = vec![self.folder.clone()];
-                let paths = Paths { execute: readable.clone(), write, ..Paths::default() };
-                let filters = if confine::offer().seccomp { seccomp::compiler()? } else { Vec::new() };
-                (landlock::ruleset(&paths)?, filters)
-            }
-            None => (None, Vec::new()),
+        let errand = Errand {
+            program: self.program.clone().into(),
+            arguments: self.arguments.clone(),
+            folder: self.folder.clone().into(),
+            environment: self.environment.clone().into_iter().collect(),
+            cpu_seconds: self.limits.cpu.as_secs(),
+            address_space: self.limits.address_space,
+            file_size: self.limits.file_size,
+            readable: readable.map(|folders| folders.iter().map(OsString::from).collect()),
         };
-        Ok(move || {
-            // SAFETY: this closure runs between fork and exec.
-            unsafe { tree::split(&ends)? };
-            for (resource, limit) in &limits {
-                rustix::process::setrlimit(*resource, *limit)?;
-            }
-            if let Some(ruleset) = &ruleset {
-                landlock::restrict_self(ruleset.as_fd())?;
-            }
-            for filter in &filters {
-                seccomp::apply_filter(filter).map_err(|_| std::io::Error::from_raw_os_error(libc::ENOSYS))?;
-            }
-            Ok(())
-        })
+        let (child, leash) = tree::start(&errand)?;
+        Ok(Group { child, leash, ended: false })
     }
 }
 
@@ -241,22 +206,6 @@ fn search_path() -> OsString {
     let absolute = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     std::env::join_paths(absolute).unwrap_or_else(|_| OsStr::new("/usr/bin:/bin").to_owned())
 }
-
-fn rlimits(limits: &Limits) -> Vec<(Resource, Rlimit)> {
-    let hard = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
-    let seconds = limits.cpu.as_secs().max(1);
-    // The soft limit sends SIGXCPU, which tells a limit from a kill; the hard one is for those who ignore it.
-    let cpu = Rlimit { current: Some(seconds), maximum: Some(seconds + 2) };
-    let mut all = vec![(Resource::Cpu, cpu), (Resource::Core, hard(0))];
-    all.extend(limits.address_space.map(|bytes| (Resource::As, hard(bytes))));
-    all.extend(limits.file_size.map(|bytes| (Resource::Fsize, hard(bytes))));
-    let open = rustix::process::getrlimit(Resource::Nofile).maximum;
-    all.push((Resource::Nofile, hard(open.map_or(MOST_FILES, |most| most.min(MOST_FILES)))));
-    all
-}
-
-/// Files that one process of a tool holds open at most.
-const MOST_FILES: u64 = 1024;
 
 fn limit_of_signal(signal: Option<i32>) -> Option<Limit> {
     match signal? {
@@ -315,8 +264,8 @@ impl Group {
         }
         self.ended = true;
         self.leash.untie();
-        let warden = self.child.wait().context("cannot reap a tool")?;
-        Ok(self.leash.status().unwrap_or(warden))
+        let warden = self.child.wait()?;
+        self.leash.status(warden)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod landlock;
 mod sandbox;
 pub mod seccomp;
 pub mod tree;
+pub mod warden;
 pub mod worker;
 
 pub use sandbox::{Kind, Sandbox};

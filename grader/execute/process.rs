@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -160,9 +159,9 @@ impl<Reply> Drop for WorkerProcess<Reply> {
     }
 }
 
-/// Starts a process that the kernel ends with this one, however that ends. The signal for it comes when the *thread* that
-/// started it is gone, so that a thread which never goes starts them all.
-fn spawn(mut command: Command) -> std::io::Result<Child> {
+/// Starts a process. A worker asks the kernel to end it with the grader ([`super::service::end_with_grader`]), and the signal for
+/// that comes when the *thread* that started it is gone: so a thread that never goes starts them all.
+fn spawn(command: Command) -> std::io::Result<Child> {
     type Order = (Command, Sender<std::io::Result<Child>>);
     static STARTER: LazyLock<Sender<Order>> = LazyLock::new(|| {
         let (orders, queue) = crossbeam_channel::unbounded::<Order>();
@@ -173,15 +172,6 @@ fn spawn(mut command: Command) -> std::io::Result<Child> {
         });
         orders
     });
-    let grader = rustix::process::getpid();
-    let tie = move || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The grader may have ended before the line above took hold.
-        let orphan = rustix::process::getppid() != Some(grader);
-        if orphan { Err(std::io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
-    };
-    // SAFETY: the closure runs between fork and exec, and makes two system calls.
-    unsafe { command.pre_exec(tie) };
     let (back, child) = crossbeam_channel::bounded(1);
     let gone = || std::io::Error::other("the thread that starts workers is gone");
     STARTER.send((command, back)).map_err(|_| gone())?;

@@ -4,6 +4,13 @@ use std::fs::File;
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// Has the kernel end this process with the grader, however that ends.
+pub fn end_with_grader() -> Result<()> {
+    // A grader that has ended already shows as the end of its requests.
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
 
 /// Keeps standard output for replies and lets descriptor 1 point to standard error, which the grader captures.
 pub fn take_over_stdout() -> Result<File> {

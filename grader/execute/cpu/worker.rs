@@ -15,7 +15,7 @@ use super::message::{Reply, Request};
 use super::object::{LoadedObject, ObjectMap};
 use super::signals;
 use crate::confine;
-use crate::execute::service::{end_with_parent, flush_prints, take_over_stdout};
+use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
 /// The loader takes a library's thread-local segment into the static one only if the executable's own is aligned as
@@ -29,6 +29,7 @@ thread_local!(static ALIGNMENT: Aligned = const { Aligned(Cell::new(0)) });
 /// kernel prints goes to standard error, which the grader captures.
 pub fn main() -> Result<()> {
     ALIGNMENT.with(|aligned| std::hint::black_box(aligned).0.set(1));
+    end_with_grader()?;
     let mut replies = take_over_stdout()?;
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     let mut arena = Arena::map()?;

@@ -14,12 +14,13 @@ use super::rounds::Rounds;
 use super::run::{Pulse, run_trial};
 use super::shared::{FIRST, INITIAL, SharedGrids};
 use crate::confine;
-use crate::execute::service::{end_with_parent, flush_prints, take_over_stdout};
+use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
 /// Serves requests on standard input until it ends. The context is made before the first of them is read, so that this
 /// goes on while the grader compiles. Replies go to what was standard output; what kernels print goes to standard error.
 pub fn main() -> Result<()> {
+    end_with_grader()?;
     confine::worker::before_driver()?;
     end_with_parent(|| {});
     let mut replies = take_over_stdout()?;
