@@ -268,7 +268,7 @@ impl Loaded {
                 Ok(Event::Reply(Reply::Done(seen), _)) => raw.seen = *seen,
                 Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
                 Ok(event) => raw.fault = Some(self.ended(event, launch)),
-                Err(fault) => raw.fault = Some(fault),
+                Err(fault) => raw.fault = Some(*fault),
             }
             let done = raw.seen.launches_done > 0 || raw.seen.fault.is_some() || raw.seen.misled;
             if done || raw.fault.is_some() {
@@ -283,7 +283,7 @@ impl Loaded {
     }
 
     /// The worker's next word, watching the CPU time of the launch under way. A fault is a launch that took too long.
-    fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Event, RunFault> {
+    fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Event, Box<RunFault>> {
         let started = Instant::now();
         let cpu_before = process::cpu_time(&self.worker).unwrap_or_default();
         let (mut asleep, mut cpu_seen) = (0, Duration::ZERO);
@@ -295,7 +295,7 @@ impl Loaded {
             }
             let cpu = process::cpu_time(&self.worker).unwrap_or_default().saturating_sub(cpu_before);
             if cpu > cpu_limit {
-                return Err(self.hang(launch, cpu));
+                return Err(Box::new(self.hang(launch, cpu)));
             }
             let still = cpu == cpu_seen && process::is_asleep(&self.worker);
             (asleep, cpu_seen) = (if still { asleep + 1 } else { 0 }, cpu);
@@ -303,10 +303,12 @@ impl Loaded {
             if asleep == ASLEEP || self.naps == 3 * ASLEEP {
                 self.worker.finish();
                 let what = "it ended the thread that ran it, or sleeps".to_owned();
-                return Err(RunFault::Crash { launch, what, memory: None, place: None, actor: None });
+                let crash = RunFault::Crash { launch, what, memory: None, place: None, actor: None };
+                return Err(Box::new(crash));
             }
             if started.elapsed() > LAUNCH_WALL {
-                return Err(RunFault::WallLimit { launch, wall_seconds: started.elapsed().as_secs_f64() });
+                let wall_seconds = started.elapsed().as_secs_f64();
+                return Err(Box::new(RunFault::WallLimit { launch, wall_seconds }));
             }
         }
     }
