@@ -66,8 +66,8 @@ pub struct Observation {
     pub input_changed: Option<InputChange>,
     /// Whether launches were made by a shortcut.
     pub shortcut: bool,
-    /// The threads that last wrote the cells asked for, row-major; `None` where nobody did. Empty when the run ended early.
-    pub writers: Vec<Option<Actor>>,
+    /// Who last wrote the cells asked for, row-major; `None` where nobody did. Empty when the run ended early.
+    pub writers: Vec<Option<LastWrite>>,
     /// How often the first launch read each cell of its input, where that was asked for and it ran to its end.
     pub cell_reads: Option<CellReads>,
     /// What ended the run before its last launch.
@@ -87,6 +87,14 @@ impl Observation {
     pub fn grid_after(&self, launch: u32) -> Option<&Grid> {
         self.grids.iter().find(|(kept, _)| *kept == launch).map(|(_, grid)| grid)
     }
+}
+
+/// The last store to a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastWrite {
+    pub actor: Actor,
+    /// Line of heat.cu, when known.
+    pub place: Option<Place>,
 }
 
 /// How often a launch read each cell of its input.

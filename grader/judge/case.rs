@@ -335,7 +335,7 @@ impl<'a> Case<'a> {
             let here = (first.cell.row, first.cell.column);
             let cells = first.around.window.cells();
             first.writer = match cells.zip(&seen.writers).find(|(cell, _)| *cell == here) {
-                Some((_, Some(actor))) => Writer::By(*actor),
+                Some((_, Some(write))) => Writer::By(*write),
                 Some((_, None)) => Writer::Nobody,
                 None => Writer::Unknown,
             };

@@ -185,6 +185,11 @@ pub(super) fn raced_for<'h>(hazard: &Hazard, mut all: impl Iterator<Item = &'h H
     all.any(|other| other.kind == HazardKind::ReadWriteRace && same(other))
 }
 
+/// Whether a race is one of threads of two blocks.
+pub(super) fn between_blocks(hazard: &Hazard) -> bool {
+    hazard.actor.zip(hazard.other).is_some_and(|(actor, (other, _))| actor.block != other.block)
+}
+
 /// What to look at next, by what was touched.
 fn advice_on(hazard: &Hazard, seen: &Seen) -> &'static str {
     match (hazard.kind, &hazard.memory) {
@@ -193,6 +198,9 @@ fn advice_on(hazard: &Hazard, seen: &Seen) -> &'static str {
         }
         (HazardKind::OutOfRange, Some(Memory::Shared { .. } | Memory::SharedRow { .. } | Memory::Local { .. })) => {
             "Compare the largest index with the size the array is declared with: the apron has a halo on each side."
+        }
+        (HazardKind::ReadWriteRace, _) if between_blocks(hazard) => {
+            "No __syncthreads() makes one block wait for another: within a launch no block may read what another one writes."
         }
         (HazardKind::OutOfRange, Some(Memory::Wild { .. })) => {
             "The address lies in no grid and no array: look at how the pointer was made."
@@ -208,7 +216,8 @@ pub(super) fn advice(kind: HazardKind) -> &'static str {
             "Guard the load and the store by the cell's own row and column, on both axes, against 0 and n - 1."
         }
         HazardKind::NeverWritten => {
-            "Count the apron: every shared cell that a timestep reads must have been filled before it."
+            "Every shared cell that a timestep reads must have been filled before: all of the apron by the load, and by the first \
+             step also the cells that it does not advance, on the ring."
         }
         HazardKind::InputWritten => "Each launch reads one grid and writes the other; the host swaps them.",
         HazardKind::WriteWriteRace => {

@@ -1,7 +1,7 @@
 //! The cells around a wrong one: what they hold, what they should, and where the cells of another block begin.
 
 use super::cells::{WrongCell, within};
-use crate::execute::Actor;
+use crate::execute::LastWrite;
 use crate::grid::{Grid, Window};
 
 /// Rows and columns shown.
@@ -38,9 +38,9 @@ impl Neighbourhood {
     }
 
     /// Notes who wrote the cells of the window, row-major; any other number of writers says nothing.
-    pub fn note_writers(&mut self, writers: &[Option<Actor>]) {
+    pub fn note_writers(&mut self, writers: &[Option<LastWrite>]) {
         if writers.len() == self.blocks.len() {
-            self.blocks = writers.iter().map(|writer| writer.map(|actor| actor.block)).collect();
+            self.blocks = writers.iter().map(|writer| writer.map(|write| write.actor.block)).collect();
         }
     }
 
@@ -74,6 +74,7 @@ impl Neighbourhood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::Actor;
 
     fn at(n: usize, row: usize, column: usize, value: f32) -> Neighbourhood {
         let want = Grid::initial(n, 3);
@@ -84,12 +85,13 @@ mod tests {
         Neighbourhood::of(&cell, &want, &have, 1e-6)
     }
 
+    fn by(block: [u32; 3]) -> LastWrite {
+        LastWrite { actor: Actor { block, thread: [0; 3] }, place: None }
+    }
+
     fn written(mut around: Neighbourhood, block: impl Fn(usize, usize) -> Option<[u32; 3]>) -> Neighbourhood {
-        let writers: Vec<Option<Actor>> = around
-            .window
-            .cells()
-            .map(|(row, column)| block(row, column).map(|block| Actor { block, thread: [0; 3] }))
-            .collect();
+        let writers: Vec<Option<LastWrite>> =
+            around.window.cells().map(|(row, column)| block(row, column).map(by)).collect();
         around.note_writers(&writers);
         around
     }
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn writers_of_another_window_say_nothing() {
         let mut around = at(20, 9, 9, 7.0);
-        around.note_writers(&[Some(Actor { block: [1, 0, 0], thread: [0; 3] })]);
+        around.note_writers(&[Some(by([1, 0, 0]))]);
         assert!(around.blocks.iter().all(Option::is_none));
     }
 }

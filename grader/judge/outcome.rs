@@ -6,7 +6,7 @@ use super::neighbourhood::Neighbourhood;
 use super::plan::Planned;
 use std::sync::Arc;
 
-use crate::execute::{Actor, CellReads, Hazard, InputChange, RawTimes, RunFault};
+use crate::execute::{CellReads, Hazard, InputChange, LastWrite, RawTimes, RunFault};
 use crate::grid::Grid;
 
 /// Who wrote the first wrong cell.
@@ -16,7 +16,7 @@ pub enum Writer {
     Unknown,
     /// No thread wrote the cell in that launch.
     Nobody,
-    By(Actor),
+    By(LastWrite),
 }
 
 /// The first cell, in row-major order, that disagrees with the reference, at the first launch where one does.

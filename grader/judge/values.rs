@@ -4,7 +4,7 @@ use super::Seen;
 use super::diagnosis::pattern;
 use super::outcome::{FirstMismatch, Outcome, Writer, Wrong};
 use super::words;
-use crate::execute::{Processor, RunFault};
+use crate::execute::{LastWrite, Processor, RunFault};
 use crate::exercise::Exercise;
 use crate::verdict::{Check, CheckId, Status};
 
@@ -87,7 +87,10 @@ pub fn written_by(first: &FirstMismatch) -> Option<String> {
     match &first.writer {
         Writer::Unknown => None,
         Writer::Nobody => Some("No thread wrote this cell in that launch.".to_owned()),
-        Writer::By(actor) => Some(format!("Written by {}.", words::actor(actor))),
+        Writer::By(LastWrite { actor, place: None }) => Some(format!("Written by {}.", words::actor(actor))),
+        Writer::By(LastWrite { actor, place }) => {
+            Some(format!("Written at {} by {}.", words::place(*place), words::actor(actor)))
+        }
     }
 }
 

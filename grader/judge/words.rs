@@ -1,6 +1,7 @@
 //! The grader's turns of phrase: places, threads, numbers. Everything that names one of them goes through here, so that
 //! the same thing reads the same in every check.
 
+use super::hazards::between_blocks;
 use crate::execute::{Actor, Hazard, HazardKind, Memory, Place};
 
 /// `4186116` as `4,186,116`.
@@ -70,11 +71,13 @@ pub fn memory(memory: &Memory, n: u32) -> String {
 
 /// `shared tile[8][32] (declared [12][36])`; a word of the array where its shape is not known.
 fn shared(name: &str, byte: i64, lengths: &[u32]) -> String {
+    // The engine's name for what a launch gives has blanks, which no array's has.
+    let array = if name.contains(' ') { format!("the {name}") } else { format!("shared array {name}") };
     if byte % 4 != 0 {
-        return format!("byte {byte} of shared array {name}");
+        return format!("byte {byte} of {array}");
     }
     match lengths.split_first() {
-        None => format!("word {} of shared array {name}", byte / 4),
+        None => format!("word {} of {array}", byte / 4),
         Some((_, inner)) => {
             let (mut indices, mut rest) = (Vec::new(), byte / 4);
             for &length in inner.iter().rev() {
@@ -120,11 +123,16 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::SameValueRace => {
             format!("two threads write the same value to {target} with no barrier between them")
         }
+        HazardKind::ReadWriteRace if between_blocks(hazard) => {
+            format!("{access} {target} races with another block's access: nothing orders blocks within a launch")
+        }
         HazardKind::ReadWriteRace => {
             format!("{access} {target} races with another thread's access: no barrier between them")
         }
         HazardKind::BarrierDivergence => "threads of one block wait at different barriers".to_owned(),
-        HazardKind::BarrierAfterExit => "threads returned while others of their block wait at this barrier".to_owned(),
+        HazardKind::BarrierAfterExit => {
+            "some threads of the block never come to this barrier, at which the others wait".to_owned()
+        }
     };
     let at = place(hazard.place);
     match &hazard.actor {

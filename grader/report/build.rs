@@ -103,8 +103,8 @@ fn harmless(mut check: Check) -> Check {
 
 /// The report's view of the first mismatch.
 pub fn first_mismatch(first: &outcome::FirstMismatch, exercise: &Exercise) -> FirstMismatch {
-    let actor = match first.writer {
-        Writer::By(actor) => Some(actor),
+    let write = match first.writer {
+        Writer::By(write) => Some(write),
         Writer::Nobody | Writer::Unknown => None,
     };
     FirstMismatch {
@@ -118,8 +118,9 @@ pub fn first_mismatch(first: &outcome::FirstMismatch, exercise: &Exercise) -> Fi
         expected: Real::of_f32(first.cell.expected),
         got: Real::of_f32(first.cell.got),
         difference: Real(first.cell.difference()),
-        block: actor.map(|actor| actor.block),
-        thread: actor.map(|actor| actor.thread),
+        block: write.map(|write| write.actor.block),
+        thread: write.map(|write| write.actor.thread),
+        line: write.and_then(|write| write.place).map(|place| place.line),
         around: Some(around(&first.around)),
     }
 }

@@ -2,15 +2,25 @@
 
 use crate::verdict::CheckId;
 
-/// Which way to go where no cause is certain.
-pub fn of_check(id: CheckId) -> &'static str {
+/// Which way to go where no cause is certain. `unwritten`: the first wrong cell is one that no thread wrote.
+pub fn of_check(id: CheckId, unwritten: bool) -> &'static str {
     match id {
-        CheckId::Source => "Put your program into a file called heat.cu, plain text, in a folder of its own.",
+        CheckId::Source => {
+            "Hand in one program: a file heat.cu of plain text, by itself, alone in its folder, or in a .zip or .tar.gz that \
+             opens."
+        }
         CheckId::Compile => "Begin with the first message: any later ones often follow from it.",
         CheckId::Kernel => {
             "Write your kernel where the end of reference/heat.cu says, beside the shipped ones and with their parameters."
         }
-        CheckId::Launch => "Write the block and the grid as the lesson's launches do: from constants and from n.",
+        CheckId::Launch => {
+            "Write the block and the grid as the lesson's launches do: from constants and from n, and a block of no more than \
+             1024 threads."
+        }
+        CheckId::Values if unwritten => {
+            "Take the first of these cells, and work out which block and thread it would be stored by. Then look for what \
+             keeps that thread from it: the grid's size, an offset, or the guard of the store."
+        }
         CheckId::Values => {
             "Take one wrong cell and compute it by hand: its five neighbours after the first timestep, each from its own five \
              before it. Then follow which of those values your kernel has at that place."

@@ -208,6 +208,9 @@ pub struct FirstMismatch {
     pub block: Option<[u32; 3]>,
     /// That thread (x, y, z) in its block.
     pub thread: Option<[u32; 3]>,
+    /// Line of heat.cu at which it did.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// The cells around it; null in reports of graders that did not look.
     #[serde(default)]
     pub around: Option<Neighbourhood>,

@@ -196,6 +196,7 @@ mod tests {
             difference: Real(1.0),
             block: None,
             thread: None,
+            line: None,
             around: None,
         };
         Report { error_map: Some(map), first_mismatch: Some(first), ..Report::blank() }

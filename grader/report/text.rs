@@ -69,7 +69,7 @@ pub fn unchanged(age: Duration) -> String {
         seconds @ 60..3600 => counted(seconds / 60, "minute"),
         seconds => counted(seconds / 3600, "hour"),
     };
-    let said = format!("nothing has changed since the check {age}, whose result this is; --fresh checks again");
+    let said = format!("this very file was checked {age}, with this result; --fresh checks again");
     format!("{}\n", wrapped(&said, 0))
 }
 
@@ -171,8 +171,9 @@ fn check_line(check: &Check, failed: bool) -> String {
     let (face, style) = face(check.status);
     let summary = wrapped(&check.summary, INDENT);
     let mut text = format!("{style}{face}{style:#} {:<10} {}", check.id.name(), summary.trim_start());
-    if check.id == CheckId::Answer && check.status == Status::Warn && !failed {
-        // It never fails, so no paragraph further down says why.
+    let told = matches!(check.id, CheckId::Memory | CheckId::Race | CheckId::Answer);
+    if told && check.status == Status::Warn && !failed {
+        // Nothing failed, so no paragraph further down says more.
         check.details.iter().for_each(|detail| text.push_str(&wrapped(detail, INDENT)));
     }
     text
@@ -227,8 +228,10 @@ fn second_stage(report: &Report, failing: &Check, hinted: bool) -> String {
         let above = if report.causes.is_empty() { "\n" } else { "" };
         return format!("{above}{}", wrapped("The same check with `--hint` says which way to go.", 2));
     }
-    let said =
-        report.causes.first().map_or_else(|| hint::of_check(failing.id).to_owned(), |cause| explain::hint(cause.code));
+    // The writer of a wrong cell is known where there was one.
+    let unwritten = report.first_mismatch.as_ref().is_some_and(|first| first.got.0.is_nan() && first.block.is_none());
+    let of_check = || hint::of_check(failing.id, unwritten).to_owned();
+    let said = report.causes.first().map_or_else(of_check, |cause| explain::hint(cause.code));
     let bold = Style::new().bold();
     format!("\n{}", wrapped(&format!("Hint: {said}"), 2).replacen("Hint:", &format!("{bold}Hint:{bold:#}"), 1))
 }
@@ -350,10 +353,7 @@ mod tests {
     #[test]
     fn an_earlier_result_says_its_age_and_how_to_get_another() {
         let said = |seconds| unchanged(Duration::from_secs(seconds)).replace('\n', " ");
-        assert_eq!(
-            said(59),
-            "nothing has changed since the check a moment ago, whose result this is; --fresh checks again  "
-        );
+        assert_eq!(said(59), "this very file was checked a moment ago, with this result; --fresh checks again ");
         for (seconds, age) in
             [(60, "1 minute ago"), (7199, "1 hour ago"), (7200, "2 hours ago"), (179, "2 minutes ago")]
         {

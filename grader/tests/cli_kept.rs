@@ -46,7 +46,7 @@ impl Desk {
     }
 }
 
-const NOTICE: &str = "nothing has changed since the check";
+const NOTICE: &str = "this very file was checked";
 
 #[test]
 fn a_check_of_what_has_not_changed_repeats_the_result_and_says_so() {

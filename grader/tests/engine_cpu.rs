@@ -7,7 +7,7 @@ use heat_grader::compile::host::{HostBuilds, HostCode, Wanted, build};
 use heat_grader::compile::nvcc::Outcome;
 use heat_grader::compile::toolkit::find_host_compiler;
 use heat_grader::execute::cpu::{CpuRunner, Program};
-use heat_grader::execute::{Actor, HazardKind, Memory, Observation, RunFault, Runner, Trial, Watch};
+use heat_grader::execute::{Actor, HazardKind, LastWrite, Memory, Observation, RunFault, Runner, Trial, Watch};
 use heat_grader::grid::{Grid, Window};
 use heat_grader::submission::Geometry;
 
@@ -243,7 +243,12 @@ fn the_last_writer_of_a_cell_is_known() {
     let by = |block, thread| Some(Actor { block, thread });
     let expected =
         [by([0, 0, 0], [31, 7, 0]), by([1, 0, 0], [0, 7, 0]), by([0, 1, 0], [31, 0, 0]), by([1, 1, 0], [0, 0, 0])];
-    assert_eq!(seen.writers, expected);
+    let actors: Vec<_> = seen.writers.iter().map(|write| write.map(|write| write.actor)).collect();
+    assert_eq!(actors, expected);
+    let stores = reference.lines().zip(1..).filter(|(line, _)| line.contains("out[")).map(|(_, line)| line);
+    let stores: Vec<u32> = stores.collect();
+    let line_of = |write: &Option<LastWrite>| write.and_then(|write| write.place).map(|place| place.line);
+    assert!(seen.writers.iter().all(|write| line_of(write).is_some_and(|line| stores.contains(&line))), "{seen:?}");
 }
 
 #[test]

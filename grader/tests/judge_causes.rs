@@ -116,6 +116,49 @@ fn a_fault_of_arithmetic_comes_before_what_the_threads_did_and_a_race_hides_what
 }
 
 #[test]
+fn a_barrier_that_not_all_reach_is_not_called_missing() {
+    let at = |line: u32| Hazard { place: Some(Place { line, column: 5 }), ..hazard(HazardKind::BarrierAfterExit) };
+    let codes_of = |hazards: Vec<Hazard>| {
+        let spoilt = FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0));
+        codes(&judged(&seeing(spoilt, hazards)))
+    };
+    assert_eq!(codes_of(vec![race("tile"), at(58)]), [Code::BarrierNotReachedByAll], "between lines 57 and 60");
+    assert_eq!(codes_of(vec![race("tile"), at(70)]), [Code::MissingBarrier, Code::BarrierNotReachedByAll]);
+    let two = Hazard {
+        other: Some((Actor { block: [0; 3], thread: [2, 0, 0] }, Some(Place { line: 22, column: 5 }))),
+        ..hazard(HazardKind::BarrierDivergence)
+    };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![two]));
+    assert!(judgement.causes[0].sentence.contains("some at line 22 and others at line 57"), "{:?}", judgement.causes);
+}
+
+#[test]
+fn blocks_that_meet_in_a_grid_are_told_of_blocks() {
+    let met = |block: u32| Hazard {
+        memory: Some(Memory::Out { cell: 40 }),
+        place: Some(Place { line: 57 + block, column: 5 }),
+        other: Some((Actor { block: [block, 0, 0], thread: [2, 0, 0] }, Some(Place { line: 60, column: 1 }))),
+        ..hazard(HazardKind::ReadWriteRace)
+    };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![met(0), met(1)]));
+    assert_eq!(codes(&judgement), [Code::BlocksExchange], "not a barrier for those of one block");
+    let race = check(&judged(&seeing(FakeEngine::right(), vec![met(1)])), CheckId::Race).clone();
+    assert!(race.summary.contains("races with another block's access"), "{race:?}");
+    assert!(race.details[1].starts_with("No __syncthreads() makes one block wait for another"), "{race:?}");
+    let own = judged(&seeing(FakeEngine::right(), vec![met(0)]));
+    assert_eq!(codes(&own), [Code::MissingBarrier]);
+}
+
+#[test]
+fn an_index_that_leads_into_the_next_row_is_no_second_owner_of_its_words() {
+    let memory = || Some(Memory::Shared { name: "tile".to_owned(), byte: 4 * 36, lengths: vec![12, 36] });
+    let twice = Hazard { memory: memory(), ..hazard(HazardKind::WriteWriteRace) };
+    let stray = Hazard { memory: memory(), store: true, ..hazard(HazardKind::OutOfRange) };
+    assert_eq!(codes(&judged(&seeing(FakeEngine::right(), vec![twice.clone(), stray]))), [Code::IndexOutOfRange]);
+    assert_eq!(codes(&judged(&seeing(FakeEngine::right(), vec![twice]))), [Code::TwoWriters]);
+}
+
+#[test]
 fn a_number_in_place_of_n_is_a_cause_where_the_far_walls_or_far_rows_show_it() {
     let far_walls = |grid: &Grid, r: f32, _: u32| {
         let n = grid.n();

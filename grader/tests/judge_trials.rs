@@ -26,7 +26,7 @@ fn a_fault_in_the_first_launch_is_found_at_the_first_size_and_stops_the_trials()
     let first = judgement.first_mismatch.clone().expect("a mismatch");
     assert_eq!((first.n, first.launch, first.last_right), (20, 1, 0));
     assert_eq!((first.cell.row, first.cell.column, first.cell.got), (3, 5, 9.0));
-    assert!(matches!(first.writer, Writer::By(actor) if actor.thread == [3, 4, 0]));
+    assert!(matches!(first.writer, Writer::By(write) if write.actor.thread == [3, 4, 0]));
     assert_eq!((first.map.n, first.map.wrong_cells), (20, 1));
     assert!(first.map.at(3, 5).is_some());
     assert_eq!(check(&judgement, CheckId::Reads).summary, "not reached: `values` failed");

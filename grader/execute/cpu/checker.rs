@@ -239,10 +239,10 @@ impl Checker {
         std::mem::take(&mut self.hazards)
     }
 
-    /// The thread that last wrote `cell` of the output grid of the last launch.
-    pub fn writer(&self, output: usize, address: usize) -> Option<Actor> {
-        let access = self.grids[output].last_write(address)?;
-        (access.time() >= self.clock.launch).then(|| self.actor_of(access))
+    /// Who last wrote the cell at `address` of the output grid of the last launch, and where in the code.
+    pub fn writer(&self, output: usize, address: usize) -> Option<(Actor, Site)> {
+        let (access, site) = self.grids[output].last_write(address)?;
+        (access.time() >= self.clock.launch).then(|| (self.actor_of(access), Site::Code(site.into())))
     }
 
     /// An index left its array's dimension (the compiler's bounds check); `name` is the array's type.
@@ -297,6 +297,7 @@ impl Checker {
     }
 
     /// Full check of one access. Returns the bytes to count as read from global memory.
+    #[inline]
     pub fn touch(&mut self, touch: Touch, standing: &Standing) -> usize {
         let index_told = self.pending_index.is_some();
         if self.pending_write.is_some() || index_told {

@@ -19,8 +19,8 @@ use super::symbols::Symbols;
 use super::yardstick::{LEAST, Yardstick};
 use crate::confine::calls;
 use crate::execute::{
-    Hazard, InputChange, Memory, Observation, Place, Processor, RunFault, Runner, SharedArray, SharedUse, Trial, Watch,
-    limits, wire,
+    Actor, Hazard, InputChange, LastWrite, Memory, Observation, Place, Processor, RunFault, Runner, SharedArray,
+    SharedUse, Trial, Watch, limits, wire,
 };
 use crate::grid::Grid;
 use crate::submission::{self, Geometry, GeometryOf, SharedShape, shared_shapes};
@@ -455,13 +455,14 @@ impl Telling<'_> {
             block.by_line = self.by_line(&raw.seen.read_sites);
             (block.arrays, block.uses) = self.shared_use(raw.seen.banks);
         }
+        let written = |(actor, site): (Actor, Site)| LastWrite { actor, place: self.symbols.place(site) };
         Observation {
             grids: raw.grids,
             words_read: raw.seen.words_read,
             hazards: raw.seen.hazards.into_iter().filter_map(|hazard| self.hazard(hazard)).collect(),
             input_changed: changed,
             shortcut: raw.seen.loops,
-            writers: raw.seen.writers,
+            writers: raw.seen.writers.into_iter().map(|write| write.map(written)).collect(),
             cell_reads,
             fault: raw.fault,
             output: raw.output,

@@ -226,6 +226,7 @@ impl Lane {
         }
     }
 
+    #[inline]
     pub fn actor(&self) -> Actor {
         self.actor_of(self.standing.thread)
     }
@@ -241,6 +242,7 @@ impl Lane {
         self.block[0] + x.wrapping_mul(self.block[1] + y.wrapping_mul(self.block[2]))
     }
 
+    #[inline]
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
     }
@@ -257,6 +259,7 @@ impl Lane {
     }
 
     /// Whether an address lies in the values of a warp operation, which the CUDA headers read.
+    #[inline]
     pub fn in_exchange(&self, address: usize) -> bool {
         self.warps[self.standing.thread / 32].holds(address)
     }

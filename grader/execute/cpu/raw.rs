@@ -45,7 +45,7 @@ pub struct RawObservation {
     pub hazards: Vec<RawHazard>,
     /// launch, cell index, bits before, bits after
     pub input_changed: Option<(u32, usize, u32, u32)>,
-    pub writers: Vec<Option<Actor>>,
+    pub writers: Vec<Option<(Actor, Site)>>,
     pub cell_reads: Option<CellReads>,
     /// Where the block looked at there reads `in`, and how many bytes.
     pub read_sites: Vec<(Site, u64)>,

@@ -99,6 +99,7 @@ impl Stacks {
     }
 
     /// Gives a stack back.
+    #[inline]
     pub fn give(&mut self, index: u32) {
         self.free.push(index);
     }
@@ -110,6 +111,7 @@ impl Stacks {
     }
 
     /// Whether `address` lies in any of the stacks.
+    #[inline]
     pub fn contain(&self, address: usize) -> bool {
         address.wrapping_sub(self.base as usize) < self.count * SPACING
     }

@@ -20,13 +20,16 @@ pub fn cause(scene: &Scene) -> Option<Cause> {
     }
     let written = written(scene)?;
     let (rows, columns) = (extent(&written.rows), extent(&written.columns));
-    let all = |covered: Option<usize>| covered == Some(last);
+    let all = |covered: Option<Extent>| covered == Some(Extent { first: 1, last });
     match (rows, columns) {
+        // One row or column at a side, or several of them.
+        (Some(rows), Some(columns)) if rows.is_all_but_one(last) && columns.is_all_but_one(last) => {
+            Some(one_line(scene, rows, columns))
+        }
         // The bottom or right part, or both.
-        (Some(rows), Some(columns)) if last - rows <= 1 && last - columns <= 1 => Some(one_line(scene, rows, columns)),
-        (Some(rows), Some(columns)) => {
+        (Some(rows), Some(columns)) if rows.first == 1 && columns.first == 1 => {
             let known = scene.geometry.as_ref();
-            let exchanged = known.filter(|geometry| axes_exchanged(geometry, (rows, columns), last));
+            let exchanged = known.filter(|geometry| axes_exchanged(geometry, (rows.last, columns.last), last));
             Some(match exchanged {
                 Some(_) => exchanged_axes(scene, rows, columns),
                 None => too_small(scene, rows, columns),
@@ -52,25 +55,47 @@ fn written(scene: &Scene) -> Option<Written> {
     product.then_some(Written { rows, columns })
 }
 
-/// How many are written, when they are the first ones without a gap.
-fn extent(written: &[bool]) -> Option<usize> {
-    let first = written.iter().take_while(|is| **is).count();
-    (first > 0 && written[first..].iter().all(|is| !is)).then_some(first)
+/// The first and the last row or column of those that are written, numbered from 1, where there is no gap between them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    first: usize,
+    last: usize,
 }
 
-/// `rows 1 to 72 and columns 1 to 96`: what is written of the interior.
-fn reached(rows: usize, columns: usize) -> String {
-    format!("Only rows 1 to {rows} and columns 1 to {columns} are written.")
+impl Extent {
+    /// Whether at most one is left out at each side of 1 to `last`.
+    fn is_all_but_one(self, last: usize) -> bool {
+        self.first <= 2 && last - self.last <= 1
+    }
+
+    /// `row 1`, `row 98`, or both: what is left out of 1 to `last`.
+    fn left_out(self, last: usize, noun: &str) -> impl Iterator<Item = String> {
+        let ends = [(self.first > 1).then_some(1), (self.last < last).then_some(last)];
+        ends.into_iter().flatten().map(move |at| format!("{noun} {at}"))
+    }
 }
 
-fn one_line(scene: &Scene, rows: usize, columns: usize) -> Cause {
+fn extent(written: &[bool]) -> Option<Extent> {
+    let first = written.iter().position(|is| *is)?;
+    let last = written.iter().rposition(|is| *is)?;
+    written[first..=last].iter().all(|is| *is).then_some(Extent { first: first + 1, last: last + 1 })
+}
+
+/// `Only rows 1 to 72 and columns 1 to 96 are written.`
+fn reached(rows: Extent, columns: Extent) -> String {
+    format!("Only rows {} to {} and columns {} to {} are written.", rows.first, rows.last, columns.first, columns.last)
+}
+
+fn one_line(scene: &Scene, rows: Extent, columns: Extent) -> Cause {
     let last = scene.n() - 2;
-    let missing = match (rows < last, columns < last) {
-        (true, true) => format!("row {last} and column {last} are"),
-        (true, false) => format!("row {last} is"),
-        _ => format!("column {last} is"),
+    let missing: Vec<String> = rows.left_out(last, "row").chain(columns.left_out(last, "column")).collect();
+    let (is, which) = match missing.as_slice() {
+        [_] if rows.first > 1 || columns.first > 1 => ("is", "the first of the interior"),
+        [_] => ("is", "the last of the interior"),
+        _ => ("are", "at the sides of the interior"),
     };
-    Cause::new(Code::OffByOne, format!("At n = {} {missing} never written, the last of the interior.", last + 2))
+    let said = format!("At n = {} {} {is} never written, {which}.", last + 2, missing.join(" and "));
+    Cause::new(Code::OffByOne, said)
         .with(reached(rows, columns))
         .with("Interior cells run from 1 to n - 2; the ring lies at 0 and n - 1.")
 }
@@ -80,7 +105,7 @@ fn blocks_and_threads(geometry: &Geometry) -> String {
     format!("{across} x {down} blocks of {x} x {y} threads")
 }
 
-fn too_small(scene: &Scene, rows: usize, columns: usize) -> Cause {
+fn too_small(scene: &Scene, rows: Extent, columns: Extent) -> Cause {
     let last = scene.n() - 2;
     let said = "The blocks of the launch do not reach the far side of the grid.";
     let mut cause = Cause::new(Code::GridTooSmall, said).with(reached(rows, columns));
@@ -91,16 +116,18 @@ fn too_small(scene: &Scene, rows: usize, columns: usize) -> Cause {
             scene.n()
         ));
         let directions = [
-            ("column", columns, geometry.grid[0], geometry.block[0]),
-            ("row", rows, geometry.grid[1], geometry.block[1]),
+            ("column", columns.last, geometry.grid[0], geometry.block[0]),
+            ("row", rows.last, geometry.grid[1], geometry.block[1]),
         ];
         for (noun, reached, blocks, threads) in directions {
             let (blocks, threads) = (blocks as usize, threads as usize);
-            if reached < last && blocks > 0 && reached % blocks == 0 && reached / blocks != threads {
+            // As many threads as cells, and fewer cells a block than threads.
+            let by_threads = blocks * threads >= last && reached % blocks.max(1) == 0;
+            if reached < last && by_threads {
+                let each = super::super::counted((reached / blocks) as u64, noun);
+                let had = super::super::counted(threads as u64, "thread");
                 cause = cause.with(format!(
-                    "Each block writes {} {noun}s, but has {threads} threads in that direction: count blocks by the \
-                     tile, not by the threads.",
-                    reached / blocks
+                    "Each block writes {each}, but has {had} in that direction: count blocks by the tile, not by the threads."
                 ));
             }
         }
@@ -116,7 +143,7 @@ fn axes_exchanged(geometry: &Geometry, (rows, columns): (usize, usize), last: us
     exchanged && across != down && across * x >= last && down * y >= last
 }
 
-fn exchanged_axes(scene: &Scene, rows: usize, columns: usize) -> Cause {
+fn exchanged_axes(scene: &Scene, rows: Extent, columns: Extent) -> Cause {
     let said = "The block's two indices are in each other's place: the x index counts tiles downwards.";
     let cause = Cause::new(Code::GridTooSmall, said).with(reached(rows, columns));
     match &scene.geometry {

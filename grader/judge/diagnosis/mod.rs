@@ -168,7 +168,14 @@ fn from_grids(scene: &Scene, scheduled: Vec<Cause>, accesses: Vec<Cause>, causes
 fn scene_of<'s>(seen: &Seen, outcome: &Outcome, first: &'s FirstMismatch, known: &Known) -> Option<Scene<'s>> {
     let before = first.before.as_ref()?;
     let tolerance = seen.exercise.tolerance(seen.exercise.timesteps(1), before.max_abs());
-    let unwritten = first.writer == Writer::Nobody;
+    // A kernel computes no NaN but from a word that nobody wrote.
+    let reads_unwritten =
+        || seen.gating().flat_map(|o| &o.hazards).any(|hazard| hazard.kind == HazardKind::NeverWritten);
+    let unwritten = match first.writer {
+        Writer::Nobody => true,
+        Writer::By(_) => !reads_unwritten(),
+        Writer::Unknown => false,
+    };
     let geometry = known.geometry(outcome.planned.n);
     Scene::new((before, &first.after), outcome.planned.r, tolerance, (first.launch, geometry), unwritten)
 }
@@ -193,8 +200,8 @@ fn at_far_walls(outcome: &Outcome, first: &FirstMismatch) -> bool {
 fn far_outside(seen: &Seen) -> bool {
     seen.gating().any(|outcome| {
         let n = i64::from(outcome.planned.n);
-        // A halo reaches two rows beyond the grid.
-        let far = |cell: i64| cell >= n * (n + 3);
+        // Of a site the first such access is kept, which an unguarded load makes in the row below the grid.
+        let far = |cell: i64| cell >= n * (n + 1);
         outcome.hazards.iter().any(|hazard| match hazard.memory {
             Some(Memory::In { cell } | Memory::Out { cell }) => hazard.kind == HazardKind::OutOfRange && far(cell),
             _ => false,
@@ -208,7 +215,7 @@ fn written_n<'o>(n: u32, mut outcomes: impl Iterator<Item = &'o Outcome>, known:
     let other = outcomes.find(|outcome| {
         outcome.planned.n != n && (!outcome.grids_right() || outcome.fault.is_some() || !outcome.hazards.is_empty())
     })?;
-    let said = format!("The kernel uses {n} where it is given n (line {line}), which holds at n = {n} only.");
+    let said = format!("The kernel counts on n = {n} (line {line}), where it has to use the n that it is given.");
     Some(Cause::new(Code::HardCodedN, said).with(format!("It goes wrong at n = {}.", other.planned.n)))
 }
 

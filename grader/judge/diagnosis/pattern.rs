@@ -9,7 +9,9 @@ const ALONG: u64 = 8;
 pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
     let cells = &wrong.cells;
     let mut facts = Vec::new();
-    if cells.near_ring() == cells.count && cells.count >= ALONG && cells.not_finite == 0 {
+    // A cell that nobody wrote holds NaN whatever shared memory held.
+    let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
+    if cells.near_ring() == cells.count && cells.count >= ALONG && !unwritten {
         let place = match cells.by_ring {
             [_, 0, 0] => "on the ring",
             [0, _, 0] => "next to the ring",
@@ -17,8 +19,6 @@ pub fn facts(outcome: &Outcome, wrong: &Wrong) -> Vec<String> {
         };
         facts.push(format!("All wrong cells lie {place}."));
     }
-    // A cell that nobody wrote holds NaN whatever shared memory held.
-    let unwritten = outcome.first.as_ref().is_some_and(|first| first.writer == Writer::Nobody);
     if cells.first.got.is_nan() {
         let filled = if unwritten {
             "The grader fills the output grid with NaN before the first launch: a cell that nobody writes shows."

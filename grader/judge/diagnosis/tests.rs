@@ -322,7 +322,13 @@ fn cells_that_nobody_wrote_are_told_by_where_they_lie() {
         (causes[0].code, format!("{} {}", causes[0].sentence, causes[0].evidence.join(" ")))
     };
     let (code, text) = of(&missing(&|_, column| column == 98), blocks(4, 13, 32, 8));
-    assert!(code == Code::OffByOne && text.contains("column 98 is never written"), "{text}");
+    assert!(code == Code::OffByOne && text.contains("column 98 is never written, the last of"), "{text}");
+    let (code, text) = of(&missing(&|row, _| row == 1), blocks(4, 13, 32, 8));
+    assert!(code == Code::OffByOne && text.contains("row 1 is never written, the first of"), "{text}");
+    let (code, text) = of(&missing(&|row, column| row == 98 || column == 1), blocks(4, 13, 32, 8));
+    assert!(code == Code::OffByOne && text.contains("row 98 and column 1 are never written"), "{text}");
+    let (code, text) = of(&missing(&|_, column| column > 96), blocks(3, 13, 32, 8));
+    assert!(code == Code::GridTooSmall && !text.contains("count blocks by the tile"), "they are: {text}");
     let (code, text) = of(&missing(&|row, column| row > 72 || column > 96), blocks(3, 9, 36, 12));
     assert!(code == Code::GridTooSmall && text.contains("Each block writes 8 rows, but has 12 threads"), "{text}");
     let (code, text) = of(&missing(&|row, _| row > 32), blocks(4, 13, 32, 8));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Cause;
 use super::code::Code;
 use crate::execute::{Hazard, HazardKind, Memory};
-use crate::judge::hazards::{SeenHazard, raced_for, subject};
+use crate::judge::hazards::{SeenHazard, between_blocks, raced_for, subject};
 
 /// Hazards named as evidence of one cause.
 const NAMED: usize = 3;
@@ -31,47 +31,85 @@ pub fn causes(hazards: &[SeenHazard]) -> Vec<(Rank, Cause)> {
         Code::IndexOutOfRange,
     ];
     let of = |code: Code| {
-        let is_own = |hazard: &Hazard| code_of(hazard) == Some(code) && !only_late(hazard, hazards);
-        let own: Vec<&SeenHazard> = hazards.iter().filter(|seen| is_own(&seen.hazard)).collect();
+        let own: Vec<&SeenHazard> =
+            hazards.iter().filter(|seen| code_of(&seen.hazard, hazards) == Some(code)).collect();
         let first = own.first()?;
         // One line may be listed for each of its columns.
         let mut told = HashSet::new();
         let sites = own.iter().filter(|seen| told.insert(subject(&seen.hazard))).take(NAMED);
         let evidence: Vec<String> = sites.map(|seen| format!("{}.", seen.message())).collect();
         let cause = evidence.into_iter().fold(Cause::new(code, sentence(code, &first.hazard)), Cause::with);
-        Some((rank(&first.hazard), cause))
+        Some((rank(&first.hazard, hazards), cause))
     };
     order.into_iter().filter_map(of).collect()
 }
 
-/// What a thread fills too late for want of a barrier is not filled when it is read, and is no fault of its own.
-fn only_late(hazard: &Hazard, hazards: &[SeenHazard]) -> bool {
-    let all = || hazards.iter().map(|seen| &seen.hazard);
-    let barrier_missed = || all().any(|other| code_of(other) == Some(Code::BarrierNotReachedByAll));
-    hazard.kind == HazardKind::NeverWritten && (raced_for(hazard, all()) || barrier_missed())
-}
-
-fn rank(hazard: &Hazard) -> Rank {
+fn rank(hazard: &Hazard, all: &[SeenHazard]) -> Rank {
     match hazard.kind {
+        HazardKind::BarrierAfterExit if all.iter().any(|race| is_around(&race.hazard, hazard)) => Rank::Schedule,
         HazardKind::NeverWritten | HazardKind::OutOfRange | HazardKind::BarrierAfterExit => Rank::Access,
         _ => Rank::Schedule,
     }
 }
 
-fn code_of(hazard: &Hazard) -> Option<Code> {
-    let shared = matches!(hazard.memory, Some(Memory::Shared { .. }));
-    let one_block = hazard.actor.zip(hazard.other).is_some_and(|(actor, (other, _))| actor.block == other.block);
+/// The cause that a hazard shows, seen among `all`; none where another one's has led to it.
+fn code_of(hazard: &Hazard, all: &[SeenHazard]) -> Option<Code> {
+    let others = || all.iter().map(|seen| &seen.hazard);
+    let shared = is_shared(hazard);
     Some(match hazard.kind {
         HazardKind::BarrierDivergence | HazardKind::BarrierAfterExit => Code::BarrierNotReachedByAll,
         HazardKind::InputWritten => Code::InPlaceUpdate,
         HazardKind::ReadWriteRace if matches!(hazard.memory, Some(Memory::In { .. })) => Code::InPlaceUpdate,
-        HazardKind::ReadWriteRace if shared || one_block => Code::MissingBarrier,
+        // There is a barrier, and not all come to it.
+        HazardKind::ReadWriteRace if shared && others().any(|barrier| is_around(hazard, barrier)) => return None,
+        HazardKind::ReadWriteRace if shared => Code::MissingBarrier,
+        // Threads that meet in a grid meet across blocks as well, sooner or later.
+        HazardKind::ReadWriteRace if others().any(|other| is_race_in_grid(other) && between_blocks(other)) => {
+            Code::BlocksExchange
+        }
+        HazardKind::ReadWriteRace if hazard.other.is_some() && !between_blocks(hazard) => Code::MissingBarrier,
         HazardKind::ReadWriteRace => Code::BlocksExchange,
+        // An index past the end of a row leads to the word of another thread.
+        HazardKind::WriteWriteRace if others().any(|stray| strays_into(stray, hazard)) => return None,
         HazardKind::WriteWriteRace => Code::TwoWriters,
-        HazardKind::NeverWritten if shared => Code::SharedNotFilled,
+        HazardKind::NeverWritten if shared && !only_late(hazard, all) => Code::SharedNotFilled,
         HazardKind::OutOfRange => Code::IndexOutOfRange,
         HazardKind::NeverWritten | HazardKind::SameValueRace => return None,
     })
+}
+
+fn is_shared(hazard: &Hazard) -> bool {
+    matches!(hazard.memory, Some(Memory::Shared { .. }))
+}
+
+fn is_barrier(hazard: &Hazard) -> bool {
+    matches!(hazard.kind, HazardKind::BarrierDivergence | HazardKind::BarrierAfterExit)
+}
+
+fn is_race_in_grid(hazard: &Hazard) -> bool {
+    hazard.kind == HazardKind::ReadWriteRace && !is_shared(hazard)
+}
+
+/// Whether a barrier that not all reach stands between the two lines of a race for shared memory.
+fn is_around(race: &Hazard, barrier: &Hazard) -> bool {
+    let (Some(one), Some((_, Some(other))), Some(at)) = (race.place, race.other, barrier.place) else { return false };
+    let within = one.line.min(other.line) < at.line && at.line < one.line.max(other.line);
+    race.kind == HazardKind::ReadWriteRace && is_shared(race) && is_barrier(barrier) && within
+}
+
+/// Whether `stray` is an index past the end of the shared array for which `race` was seen.
+fn strays_into(stray: &Hazard, race: &Hazard) -> bool {
+    let name = |hazard: &Hazard| match &hazard.memory {
+        Some(Memory::Shared { name, .. } | Memory::SharedRow { name, .. }) => Some(name.clone()),
+        _ => None,
+    };
+    stray.kind == HazardKind::OutOfRange && stray.store && name(stray).is_some() && name(stray) == name(race)
+}
+
+/// What a thread fills too late for want of a barrier is not filled when it is read, and is no fault of its own.
+fn only_late(hazard: &Hazard, all: &[SeenHazard]) -> bool {
+    let others = || all.iter().map(|seen| &seen.hazard);
+    raced_for(hazard, others()) || others().any(is_barrier)
 }
 
 fn sentence(code: Code, hazard: &Hazard) -> String {
@@ -79,8 +117,21 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
     let (here, there) = (line(hazard.place), hazard.other.and_then(|(_, place)| line(place)));
     let at = here.map_or_else(String::new, |line| format!(" at line {line}"));
     match code {
-        Code::BarrierNotReachedByAll => format!("Not all threads of a block reach the barrier{at}."),
-        Code::InPlaceUpdate => "The kernel stores into the grid that it reads.".to_owned(),
+        Code::BarrierNotReachedByAll => match (hazard.kind, here, there) {
+            (HazardKind::BarrierDivergence, Some(one), Some(other)) if one != other => {
+                let (first, second) = (one.min(other), one.max(other));
+                format!(
+                    "Threads of one block wait at two barriers, some at line {first} and others at line {second}: one of \
+                     them is not reached by all."
+                )
+            }
+            _ => format!("Not all threads of a block reach the barrier{at}."),
+        },
+        Code::InPlaceUpdate => {
+            let store = if hazard.store { here } else { there };
+            let at = store.map_or_else(String::new, |line| format!(" at line {line}"));
+            format!("The kernel stores into the grid that it reads{at}.")
+        }
         Code::BlocksExchange => {
             "Blocks read what other blocks write in the same launch, and nothing makes one wait for another.".to_owned()
         }
@@ -89,7 +140,8 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
                 let (first, second) = (one.min(other), one.max(other));
                 format!("A barrier is missing between what is done at line {first} and at line {second}.")
             }
-            _ => format!("A barrier is missing between two uses of shared memory{at}."),
+            _ if is_shared(hazard) => format!("A barrier is missing between two uses of shared memory{at}."),
+            _ => format!("A barrier is missing between two uses of one grid{at}."),
         },
         Code::TwoWriters => match &hazard.memory {
             Some(Memory::Shared { name, .. }) => {

@@ -270,7 +270,11 @@ fn table(weights: &Weights, r: f64) -> String {
     format!("The weights, worked out from the cells: centre 1 - {centre}r, {}.", named.join(", "))
 }
 
-/// Two decimals, without a minus before 0.
+/// Two decimals, or more where two would make it a whole number; without a minus before 0.
 fn tidy(value: f64) -> f64 {
-    (value * 100.0).round() / 100.0 + 0.0
+    let rounded = |scale: f64| (value * scale).round() / scale + 0.0;
+    if (value - value.round()).abs() < 0.5 * NEAR && (value - value.round()).abs() > 1e-3 {
+        return rounded(1e4);
+    }
+    rounded(100.0)
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use heat_grader::execute::{
-    Actor, BlockReads, CellReads, Hazard, HazardKind, Observation, Place, Processor, RunFault, Runner, Trial, Watch,
+    Actor, BlockReads, CellReads, Hazard, HazardKind, LastWrite, Observation, Place, Processor, RunFault, Runner,
+    Trial, Watch,
 };
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, run};
@@ -158,8 +159,9 @@ impl Runner for FakeRunner {
         if let Some(window) = &trial.writers_of {
             // Every four columns have a block of their own.
             let block = |column: usize| [column as u32 / 4, 2, 0];
-            seen.writers =
-                window.cells().map(|(_, column)| Some(Actor { block: block(column), thread: [3, 4, 0] })).collect();
+            let by = |column: usize| Actor { block: block(column), thread: [3, 4, 0] };
+            let write = |column: usize| LastWrite { actor: by(column), place: Some(Place { line: 61, column: 9 }) };
+            seen.writers = window.cells().map(|(_, column)| Some(write(column))).collect();
         }
         if trial.cell_reads {
             seen.cell_reads = Some(cell_reads(trial.initial.n()));
