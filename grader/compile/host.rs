@@ -24,6 +24,7 @@ use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
 use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
+use super::unseen::{first_unseen, inlined};
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
@@ -51,7 +52,7 @@ const COMMON: [&str; 14] = [
 const FAST: [&str; 2] = ["-O2", "-fno-semantic-interposition"];
 /// Inlining must be as thorough as nvcc's (a helper's repeated reads merge only once it is inlined); merging reads across
 /// loop iterations, or vectorising across gaps, would count what nvcc does not.
-const CHECKED: [&str; 10] = [
+const CHECKED: [&str; 11] = [
     "-O3",
     "-fno-semantic-interposition",
     "-fno-tree-vectorize",
@@ -63,6 +64,18 @@ const CHECKED: [&str; 10] = [
     "--param=tsan-instrument-func-entry-exit=0",
     "-fsanitize=bounds",
     "-S",
+    "-fdump-tree-tsan-lineno=checked.tsan",
+];
+/// Flags with which g++ inlines whatever can be.
+const INLINING: [&str; 8] = [
+    "--param",
+    "max-inline-insns-single=100000",
+    "--param",
+    "max-inline-insns-auto=100000",
+    "--param",
+    "inline-unit-growth=100000",
+    "--param",
+    "large-function-growth=100000",
 ];
 
 /// How often host code is left out before g++'s rejection counts: one missing header shows at a time.
@@ -286,20 +299,40 @@ impl Bench<'_> {
         let text = [cpp, HOOKS, HOOKS_CHECKED, &entry_point("hg_kernel", call)].concat();
         let key = self.key("checked", &[&flags[..], &LINK].concat()).with(&text);
         once::object(self.shelf, &key, object.clone(), || {
-            self.write("checked.ii", &text)?;
-            let compiled = tool(self.gxx, self.folder).args(flags).args(["checked.ii", "-o", "checked.s"]).run()?;
-            let compiled = judge(&compiled, self.source, self.folder, || {
-                fs::read_to_string(self.folder.join("checked.s")).context("g++ left no assembly")
-            })?;
-            let Outcome::Compiled(assembly) = compiled.outcome else {
+            let compiled = self.assembly(&text, &flags)?;
+            let Outcome::Compiled((mut assembly, mut unseen)) = compiled.outcome else {
                 return Ok(without_product(compiled));
             };
-            self.write("checked.s", &with_red_zones(&assembly))?;
+            if unseen.is_some() {
+                let thorough = [&flags[..], &INLINING].concat();
+                let again = self.assembly(&inlined(&text).unwrap_or_else(|| text.clone()), &thorough)?;
+                if let Outcome::Compiled(better) = again.outcome {
+                    (assembly, unseen) = better;
+                }
+            }
+            let note =
+                unseen.map_or_else(String::new, |line| format!("\t.globl\t{UNSEEN}\n\t.set\t{UNSEEN}, {line}\n"));
+            self.write("checked.s", &(with_red_zones(&assembly) + &note))?;
             let finished = tool(self.gxx, self.folder).args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
             judge(&finished, self.source, self.folder, || Ok(object))
         })
     }
+
+    /// What g++ makes of a text with hooks, and the line of the first access that has none.
+    fn assembly(&self, text: &str, flags: &[&str]) -> Result<Build<(String, Option<u32>)>> {
+        self.write("checked.ii", text)?;
+        let compiled =
+            tool(self.gxx, self.folder).args(flags.iter().copied()).args(["checked.ii", "-o", "checked.s"]).run()?;
+        judge(&compiled, self.source, self.folder, || {
+            let left = |name: &str| fs::read(self.folder.join(name)).with_context(|| format!("g++ left no {name}"));
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            Ok((text(left("checked.s")?), first_unseen(&text(left("checked.tsan")?))))
+        })
+    }
 }
+
+/// The symbol whose value is the line of an access without a hook, in objects that have one.
+pub const UNSEEN: &str = "hg_unseen_access_at_line";
 
 /// An object whose symbols are all there, so that a missing one shows now and not when it is loaded; and of which nothing
 /// runs when it is loaded: constructors are out of the loader's sight, and the name of an initial function is nobody's.

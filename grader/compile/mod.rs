@@ -26,6 +26,7 @@ pub mod scratch;
 pub mod thread_loops;
 pub mod toolkit;
 mod unreached;
+mod unseen;
 
 #[cfg(test)]
 #[path = "../tests/compile_fuzz.rs"]

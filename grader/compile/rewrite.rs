@@ -14,6 +14,9 @@ const SHARED: &str = "hg_shared_qualifier";
 /// The symbol of dynamic shared memory (hooks.inc).
 const DYNAMIC: &str = "hg_dynamic_shared";
 
+/// Attributes that nvcc passes over and by which g++ leaves out its hooks.
+const UNWATCHED: [&str; 4] = ["no_sanitize", "__no_sanitize__", "no_sanitize_thread", "__no_sanitize_thread__"];
+
 /// How much of the host code is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostCode<'a> {
@@ -38,6 +41,9 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
             && !before(&tokens, position).is_some_and(|token| token.is("(") || token.is(","))
         {
             edits.replace(token.span.clone(), "__attribute__((noinline))");
+        } else if UNWATCHED.iter().any(|word| token.is(word)) {
+            // An attribute that takes as many arguments and does nothing.
+            edits.replace(token.span.clone(), "deprecated");
         }
     }
     let dropped = match host {
@@ -317,6 +323,16 @@ mod tests {
     fn noinline_is_an_attribute_only_where_it_is_not_one_already() {
         assert_eq!(squeezed("__noinline__ void f();"), "__attribute__((noinline)) void f();");
         assert_eq!(squeezed("__attribute__((__noinline__)) void f();"), "__attribute__((__noinline__)) void f();");
+    }
+
+    #[test]
+    fn nothing_keeps_the_hooks_away() {
+        for attribute in
+            ["no_sanitize_thread", "__no_sanitize_thread__", "no_sanitize(\"thread\")", "__no_sanitize__(\"thread\")"]
+        {
+            let left = squeezed(&format!("__attribute__(({attribute})) [[gnu::{attribute}]] void f();"));
+            assert!(!left.contains("sanitize") && left.matches("deprecated").count() == 2, "{left}");
+        }
     }
 
     #[test]

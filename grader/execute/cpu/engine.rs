@@ -117,15 +117,21 @@ impl CpuRunner {
         Self { role, ..self }
     }
 
-    /// What the object does besides being a kernel: nothing, unless somebody means harm.
+    /// What the object does besides being a kernel (nothing, unless somebody means harm), or does unseen.
     fn misbehaves(&mut self, watch: Watch) -> Result<Option<RunFault>> {
         let object = if watch == Watch::Fast { Some(&self.program.fast) } else { self.program.checked.as_ref() };
         let known = if watch == Watch::Fast { &self.fast } else { &self.checked }.is_some();
-        if let (false, Some(object)) = (known, object)
-            && ObjectMap::read(object)?.runs_when_loaded
-        {
-            let what = "run code while the program is loaded (by an ifunc, say)".to_owned();
-            return Ok(Some(RunFault::Denied { launch: 0, what, place: None }));
+        if let (false, Some(object)) = (known, object) {
+            let map = ObjectMap::read(object)?;
+            if map.runs_when_loaded {
+                let what = "run code while the program is loaded (by an ifunc, say)".to_owned();
+                return Ok(Some(RunFault::Denied { launch: 0, what, place: None }));
+            }
+            if let Some(line) = map.unseen {
+                let construct = "a structure that a call takes or gives by value and that no hook sees".to_owned();
+                let place = (line > 0).then_some(Place { line, column: 0 });
+                return Ok(Some(RunFault::CannotJudge { construct, place }));
+            }
         }
         let theirs = matches!(self.role, Role::Submission(_)) && watch == Watch::Full;
         if !theirs || std::mem::replace(&mut self.constructed, true) {

@@ -9,6 +9,7 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags
 use serde::{Deserialize, Serialize};
 
 use super::abi::{KernelFn, SLOTS};
+use crate::compile::host::UNSEEN;
 use crate::compile::thread_loops;
 
 /// A variable in shared memory, by its place in the thread-local segment.
@@ -52,6 +53,8 @@ pub struct ObjectMap {
     pub constructors: Range<u64>,
     /// Whether loading it runs code, which the host build leaves no honest way to.
     pub runs_when_loaded: bool,
+    /// The line of heat.cu (0: not known) of an access that no hook sees.
+    pub unseen: Option<u32>,
 }
 
 const ANCHOR: &str = "hg_thread_idx";
@@ -103,6 +106,10 @@ impl ObjectMap {
 
     fn read_symbol(&mut self, symbol: &object::Symbol) {
         let Ok(mangled) = symbol.name() else { return };
+        if mangled == UNSEEN {
+            self.unseen = u32::try_from(symbol.address()).ok();
+            return;
+        }
         let (function, name) = split_name(mangled);
         match symbol.kind() {
             SymbolKind::Tls => self.shared.push(SharedSymbol {

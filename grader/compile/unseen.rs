@@ -1,0 +1,193 @@
+//! Accesses that g++'s hooks do not see, found in its own account of a function. Pure.
+//!
+//! `-fsanitize=thread` puts a hook before each load and store of an assignment, and none before the structure that a call
+//! takes or gives by value straight in memory (`take(*p)`, `a[i] = make()`). What is inlined is an assignment again.
+//! Source: GCC's gcc/tsan.cc (instrument_gimple), and the text that -fdump-tree-tsan writes.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::diagnostics::pattern;
+use crate::submission::lexer::lex;
+
+/// The line of heat.cu, 0 where it is not known, of the first access that has no hook.
+pub fn first_unseen(dump: &str) -> Option<u32> {
+    let mut own = HashSet::new();
+    for line in dump.lines() {
+        if line.starts_with(";; Function ") {
+            own.clear();
+        }
+        let (statement, at) = bare(line);
+        if let Some(name) = declared(&statement) {
+            own.insert(name.to_owned());
+        }
+        // The head of a function: its parameters are its own.
+        if !line.starts_with(' ') && line.ends_with(')') {
+            own.extend(parameters(&statement));
+        }
+        if line.starts_with(' ') && operands(&statement).into_iter().any(|operand| is_elsewhere(operand, &own)) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// A statement without what its strings say and the places that -lineno puts before its parts, and the line of the first of them in heat.cu.
+fn bare(line: &str) -> (String, u32) {
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\[\]\s]*):(\d+):\d+(?: discrim \d+)?\] "));
+    static TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r#""(?:[^"\\]|\\.)*""#));
+    let in_heat = PLACE.captures_iter(line).find(|place| place[1].ends_with("heat.cu"));
+    let at = in_heat.and_then(|place| place[2].parse().ok()).unwrap_or(0);
+    (TEXT.replace_all(&PLACE.replace_all(line.trim(), ""), "\"\"").into_owned(), at)
+}
+
+/// The variable that a line of declarations declares.
+fn declared(statement: &str) -> Option<&str> {
+    static DECLARATION: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^[A-Za-z_][\w:<>,*& ()]*[ *&]([A-Za-z_][\w.]*)(?:\[\d*\])*;$"));
+    // A shared array declared in the kernel.
+    let elsewhere = statement.starts_with("static ");
+    Some(DECLARATION.captures(statement).filter(|_| !elsewhere)?.get(1)?.as_str())
+}
+
+/// Names of a head's parameters: `float take (struct One o, int n)`.
+fn parameters(head: &str) -> Vec<String> {
+    let inside = head.split_once(" (").map_or("", |(_, inside)| inside.trim_end_matches(')'));
+    inside.split(',').filter_map(|one| one.rsplit([' ', '*', '&']).next()).map(str::to_owned).collect()
+}
+
+/// What a call takes by value, and where its result goes.
+fn operands(statement: &str) -> Vec<&str> {
+    let Some(call) = statement.strip_suffix(");") else { return Vec::new() };
+    let Some(open) = opening(call) else { return Vec::new() };
+    let head = &call[..open];
+    let (result, callee) = head.split_once(" = ").map_or((None, head), |(result, callee)| (Some(result), callee));
+    // `(float) _5` and `if (x > y)` are no calls.
+    let is_call = callee.ends_with(' ') && !["", "if", "switch", "return"].contains(&callee.trim());
+    if !is_call {
+        return Vec::new();
+    }
+    arguments(&call[open + 1..])
+        .into_iter()
+        .chain(result.map(|result| result.trim_end_matches(" [return slot optimization]")))
+        .collect()
+}
+
+/// The bracket that the end of the text closes.
+fn opening(call: &str) -> Option<usize> {
+    let mut depth = 1;
+    call.char_indices().rev().find_map(|(at, c)| {
+        depth += i32::from(c == ')') - i32::from(c == '(');
+        (depth == 0).then_some(at)
+    })
+}
+
+fn arguments(inside: &str) -> Vec<&str> {
+    let (mut all, mut from, mut depth) = (Vec::new(), 0, 0);
+    for (at, c) in inside.char_indices() {
+        depth += i32::from("([<{".contains(c)) - i32::from(")]>}".contains(c));
+        if c == ',' && depth == 0 {
+            all.push(inside[from..at].trim());
+            from = at + 1;
+        }
+    }
+    all.push(inside[from..].trim());
+    all
+}
+
+/// Whether an operand lies in memory that is not the function's own: behind a pointer, or in a variable of another kind.
+fn is_elsewhere(operand: &str, own: &HashSet<String>) -> bool {
+    static REGISTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[\w.]*_\d+(?:\(D\))?$"));
+    static BASE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Za-z_][\w.]*"));
+    static OF_OWN: LazyLock<Regex> = LazyLock::new(|| pattern(r"&([A-Za-z_][\w.]*)"));
+    let constant =
+        operand.is_empty() || operand.starts_with(['&', '"', '-']) || operand.starts_with(|c: char| c.is_ascii_digit());
+    if constant || REGISTER.is_match(operand) {
+        return false;
+    }
+    let is_own = |name: &str| {
+        // `loc.x` is a part of `loc`; `D.1234` is a name of the compiler's for a value on its way.
+        let first = name.split('.').next().unwrap_or_default();
+        first == "D" || own.contains(name) || own.contains(first)
+    };
+    if operand.contains("MEM") || operand.contains('*') || operand.contains("->") {
+        return !OF_OWN.captures(operand).is_some_and(|found| is_own(&found[1]));
+    }
+    BASE.find(operand).is_some_and(|base| !is_own(base.as_str().trim_start_matches("VIEW_CONVERT_EXPR")))
+}
+
+/// The text with every function that is not to be inlined inlined instead; `None` where there is none.
+pub fn inlined(text: &str) -> Option<String> {
+    let tokens = lex(text).tokens;
+    let kept_apart = tokens.iter().filter(|token| token.is("noinline") || token.is("__noinline__"));
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for token in kept_apart {
+        out.push_str(&text[at..token.span.start]);
+        out.push_str("always_inline");
+        at = token.span.end;
+    }
+    (at > 0).then(|| out + &text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function of a dump with these statements.
+    fn dump(statements: &str) -> String {
+        format!(
+            ";; Function k (_Z1k, funcdef_no=3)\n\nvoid k (const float * in, struct F4 given, int n)\n{{\n  struct F4 loc[2];\n  \
+             struct F4 D.2431;\n  static struct F4 arr[8];\n  float _14;\n\n  <bb 2> [local count: 1073741824]:\n{statements}\n  return;\n\n}}\n"
+        )
+    }
+
+    #[test]
+    fn a_structure_that_a_call_takes_from_memory_or_gives_to_it_has_no_hook() {
+        let unseen = [
+            "  [heat.cu:10:16] _14 = take ([heat.cu:10:16] MEM[(const struct One &)_1]);",
+            "  [heat.cu:10:16] _14 = take (_3, [heat.cu:10:16] *_1);",
+            "  [heat.cu:10:21] [heat.cu:10:8] arr[n_17(D)] = mk (_5);",
+            "  [heat.cu:10:21] MEM[(struct F4 *)_7] = mk (_6); [return slot optimization]",
+            "  [heat.cu:10:13] _31 = take ([heat.cu:10:13] MEM[(const struct F4 &)&arr + 32B]);",
+            "  [heat.cu:10:27] _29 = f_25(D) ([heat.cu:10:27] in_11(D)->part);",
+        ];
+        for statement in unseen {
+            let statement = statement.replace("; [return slot optimization]", ";");
+            assert_eq!(first_unseen(&dump(&statement)), Some(10), "{statement}");
+        }
+        assert_eq!(first_unseen(&dump("  _14 = take (*_1);")), Some(0), "no place");
+    }
+
+    #[test]
+    fn values_addresses_and_variables_of_the_functions_own_need_none() {
+        let seen = [
+            "  [heat.cu:10:13] _31 = f_25(D) ([heat.cu:10:47] loc[n_17(D)]);",
+            "  [heat.cu:10:13] loc[1] = mk (2.0e+0);",
+            "  _31 = take (given);",
+            "  D.2431 = mk (_5);",
+            "  _31 = take (D.2431);",
+            "  _31 = take (MEM[(struct F4 *)&loc + 16B]);",
+            "  __tsan_read4 (&arr[3]);",
+            "  __builtin_memcpy (&loc, in_11(D), 16);",
+            "  [heat.cu:10:5] *_5 = *_7;",
+            "  if (_3 > _4)",
+            "  _5 = (long unsigned int) (_4);",
+            "  printf (\"%f, *p\", _14);",
+            "  hg_sync_threads (12);",
+        ];
+        for statement in seen {
+            assert_eq!(first_unseen(&dump(statement)), None, "{statement}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_apart_is_inlined() {
+        let text = "__attribute__((noinline)) float f(One o); [[gnu::__noinline__]] float g(); int noinlined;";
+        let expected =
+            "__attribute__((always_inline)) float f(One o); [[gnu::always_inline]] float g(); int noinlined;";
+        assert_eq!(inlined(text).as_deref(), Some(expected));
+        assert_eq!(inlined("float f();"), None);
+    }
+}
