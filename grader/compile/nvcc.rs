@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern, plain};
 use super::kernels::kernel_uses;
-pub use super::kernels::{Entry, KernelUse, entries};
+pub use super::kernels::{Entry, KernelUse, entries, most_threads};
 use super::naming::Naming;
 use super::preprocessed::Preprocessed;
 use super::process::{Finished, Limit, Limits, Tool};

@@ -46,6 +46,8 @@ pub struct Machine<'a> {
     fallback: OnceLock<String>,
     /// What nvcc's preprocessor left of heat.cu, where engine cpu has to have the same.
     seen_by_nvcc: OnceLock<Preprocessed>,
+    /// The most threads that the kernel says its blocks have.
+    bound: OnceLock<u32>,
 }
 
 impl<'a> Machine<'a> {
@@ -57,8 +59,8 @@ impl<'a> Machine<'a> {
             Some(info) => Start::deferred(order.engine, info.clone()),
             None => Start::of(order.engine, n),
         };
-        let (fallback, seen_by_nvcc) = (OnceLock::new(), OnceLock::new());
-        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc }
+        let (fallback, seen_by_nvcc, bound) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, bound }
     }
 
     /// The same for a submission that `read` reads; the order's path is only told.
@@ -180,6 +182,11 @@ impl Stations for Machine<'_> {
         {
             self.seen_by_nvcc.get_or_init(|| preprocessed.clone());
         }
+        if let (Outcome::Compiled((cuda, _)), Some(kernel)) = (&build.outcome, kernel)
+            && let Some(most) = nvcc::most_threads(&cuda.ptx, &kernel.name)
+        {
+            self.bound.get_or_init(|| most);
+        }
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors, builds) = match build.outcome {
             Outcome::Compiled((cuda, builds)) => {
@@ -268,7 +275,8 @@ impl Stations for Machine<'_> {
         let geometry = found.geometry.clone().ok_or_else(|| anyhow!("a kernel without a launch was to be run"))?;
         let shipped = Shipped { exercise: self.exercise };
         let threads = self.order.threads;
-        let (kernel, text, of_cpu) = (found.kernel.name.clone(), source.text.clone(), geometry.clone());
+        let (kernel, text) = (found.kernel.name.clone(), source.text.clone());
+        let of_cpu = self.bound.get().map_or_else(|| geometry.clone(), |&most| bounded(geometry.clone(), most));
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
                 if let Some(reason) = self.other_code(&builds, &kernel) {
@@ -392,4 +400,16 @@ fn launch_check(fault: &LaunchFault) -> Check {
     let mut check = Check::new(CheckId::Launch, Status::Fail, fault.to_string()).at(place);
     check.details = fault.details();
     check
+}
+
+/// The same launch, refused where its block has more threads than the kernel promises to the compiler.
+fn bounded(geometry: Arc<GeometryOf>, most: u32) -> Arc<GeometryOf> {
+    Arc::new(move |n| {
+        let launch = geometry(n)?;
+        let threads = launch.block.iter().fold(1u64, |all, &side| all.saturating_mul(side.into()));
+        if threads > u64::from(most) {
+            return Err(format!("a block of {threads} threads, where the kernel's __launch_bounds__ allows {most}"));
+        }
+        Ok(launch)
+    })
 }

@@ -165,6 +165,11 @@ fn entries_list_names_and_parameter_types() {
     assert_eq!(found[0].params, ["u64", "u64", "u32", "f32"]);
     assert_eq!((found[1].mangled.as_str(), found[1].params.as_slice()), ("kk", ["b8[16]".to_owned()].as_slice()));
     assert_eq!((found.len(), found[2].params.len()), (3, 0));
+    assert_eq!(["ns::tk", "tk", "kk", "k"].map(|name| most_threads(ptx, name)), [Some(256), Some(256), None, None]);
+    let instances = |second: &str| format!("{ptx}{}", ptx.replace("ILi4E", "ILi8E").replace("256", second));
+    assert_eq!(most_threads(&instances("256"), "tk"), Some(256));
+    assert_eq!(most_threads(&instances("32, 8, 1"), "tk"), Some(256));
+    assert_eq!(most_threads(&instances("128"), "tk"), None, "which instance is launched is not known");
 }
 
 #[test]

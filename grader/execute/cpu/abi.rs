@@ -17,6 +17,7 @@ pub enum Slot {
     Clock = 10,
     OutOfBounds = 11,
     Split = 12,
+    Misaligned = 13,
     Read1 = 16,
     Read2 = 17,
     Read4 = 18,

@@ -380,9 +380,21 @@ impl Loaded {
                 construct: construct.clone(),
                 place: site.and_then(|site| self.symbols.place(site)),
             },
+            RawFault::Misaligned { alignment, site, actor } => RunFault::Crash {
+                launch,
+                what: format!("misaligned address: this access needs one that is a multiple of {alignment} bytes"),
+                memory: None,
+                place: site.and_then(|site| self.symbols.place(site)),
+                actor: Some(*actor),
+            },
             RawFault::Trap { why, site, actor } => RunFault::Crash {
                 launch,
-                what: if *why == 1 { "an assertion failed" } else { "a thread trapped" }.to_owned(),
+                what: match why {
+                    1 => "an assertion failed",
+                    2 => "misaligned address: an asynchronous copy needs two that are multiples of its size",
+                    _ => "a thread trapped",
+                }
+                .to_owned(),
                 memory: None,
                 place: site.and_then(|site| self.symbols.place(site)),
                 actor: Some(*actor),

@@ -30,6 +30,7 @@ pub fn table(watch: Watch) -> [usize; SLOTS] {
     set(Slot::Unsupported, unsupported as *const ());
     set(Slot::Clock, clock as *const ());
     set(Slot::OutOfBounds, out_of_bounds as *const ());
+    set(Slot::Misaligned, misaligned as *const ());
     set(Slot::Memcpy, memcpy as *const ());
     set(Slot::Memset, memset as *const ());
     match watch {
@@ -248,6 +249,33 @@ extern "C" fn out_of_bounds(data: *const OutOfBoundsData, index: i64, _code: usi
     let index = if wide { index } else { i64::from(index as i32) };
     let actor = lane.actor();
     lane.checker.out_of_bounds(line, name, index, actor);
+}
+
+/// What g++ passes to the handler of its alignment checks.
+#[repr(C)]
+struct TypeMismatchData {
+    file: *const c_char,
+    line: u32,
+    column: u32,
+    pointed_to: *const TypeDescriptor,
+    log_alignment: u8,
+}
+
+/// An address is no multiple of what the type of an access is aligned to: a GPU traps there.
+extern "C" fn misaligned(data: *const TypeMismatchData, _address: usize, code: usize) {
+    let lane = lane::current();
+    if lane.is_null() || data.is_null() {
+        return;
+    }
+    // SAFETY: the compiler passes its own static data; a kernel thread makes the access on its own stack.
+    unsafe {
+        let fault = RawFault::Misaligned {
+            alignment: 1 << ((*data).log_alignment & 31),
+            site: lane::site(code, (*lane).checker.base),
+            actor: (*lane).actor(),
+        };
+        lane::fail(lane, fault)
+    }
 }
 
 extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize, code: usize) -> *mut c_void {

@@ -34,6 +34,7 @@ pub struct RawHazard {
 #[serde(rename_all = "snake_case")]
 pub enum RawFault {
     Trap { why: i32, site: Option<Site>, actor: Actor },
+    Misaligned { alignment: u32, site: Option<Site>, actor: Actor },
     Unsupported { construct: String, site: Option<Site> },
     Deadlock,
 }
