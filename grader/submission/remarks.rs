@@ -1,14 +1,22 @@
 //! What the text alone makes certain: faults of main(), which the grader never runs, and numbers in place of n.
 //!
-//! A remark that is wrong is worse than none, so each rule knows one plain way to write its fault and passes over anything
-//! else.
+//! A remark that is wrong is worse than none, so each rule knows plain ways to write its fault and passes over anything else.
+//! What the function that holds the launch is handed is looked up where it is called, and so on up to main().
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::Kernel;
 use super::lexer::{Token, TokenKind};
-use super::program::Program;
+use super::program::{Function, Program};
+use ways::{Way, Ways, arguments};
+
+#[path = "remarks_copies.rs"]
+mod copies;
+#[path = "remarks_grids.rs"]
+mod grids;
+#[path = "remarks_ways.rs"]
+mod ways;
 
 /// A fault of the host's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +42,8 @@ pub struct Remark {
 
 /// The largest stable r.
 const STABLE: f64 = 0.25;
+/// The launches of the kernel that are looked at.
+const LAUNCHES: usize = 24;
 
 /// The line where the kernel's body uses the number `n`, by itself or by the name of a constant, though it is given n.
 /// A constant that the launch hands over as n does not count: the grader puts its own n in its place.
@@ -61,23 +71,20 @@ pub fn written_n(program: &Program, kernel: &Kernel, n: u32) -> Option<u32> {
     found.next().map(|at| text.line(at))
 }
 
-/// Faults of the functions that launch the kernel, each kind once.
+/// Faults of the functions that launch the kernel and of those that call them, each kind once.
 pub fn host_faults(program: &Program, kernel: &Kernel) -> Vec<Remark> {
     let own = kernel.name.rsplit("::").next().unwrap_or_default();
-    let mut remarks: Vec<Remark> = Vec::new();
-    let launches: Vec<Launch> = launches(program).into_iter().filter(|launch| &*launch.kernel == own).collect();
+    let ways = Ways::of(program);
+    let launches = launches(program).into_iter().filter(|launch| &*launch.kernel == own);
+    let launches: Vec<(Launch, Vec<Way>)> =
+        launches.take(LAUNCHES).map(|launch| (launch.clone(), ways.to(launch.within))).collect();
+    let each = || launches.iter().flat_map(|(launch, ways)| ways.iter().map(move |way| (launch, way)));
     // Beside a stable one an unstable r is there to be shown.
-    let shown = !launches.iter().all(|launch| unstable(program, launch).is_some());
-    for launch in &launches {
-        let unstable = unstable(program, launch).filter(|_| !shown);
-        let found = [unstable, unfilled(program, launch), copied(program, launch)];
-        for remark in found.into_iter().flatten() {
-            if !remarks.iter().any(|known| known.fault == remark.fault) {
-                remarks.push(remark);
-            }
-        }
-    }
-    remarks.extend(left_over(program));
+    let unstable: Option<Vec<Remark>> = each().map(|(launch, way)| unstable(program, launch, way)).collect();
+    let unfilled = each().find_map(|(launch, way)| grids::unfilled(program, &ways, launch, way));
+    let copied = each().find_map(|(launch, way)| copies::copied(program, launch, way));
+    let unstable = unstable.filter(|_| launches.len() < LAUNCHES).and_then(|all| all.into_iter().next());
+    let mut remarks: Vec<Remark> = [unstable, unfilled, copied, left_over(program)].into_iter().flatten().collect();
     remarks.sort_by_key(|remark| remark.line);
     remarks
 }
@@ -98,53 +105,68 @@ fn left_over(program: &Program) -> Option<Remark> {
 }
 
 /// `kernel<<<...>>>(a, b, n, r)` in a function's body.
-struct Launch {
+#[derive(Clone)]
+struct Launch<'p> {
     kernel: Arc<str>,
     /// Of the kernel's name.
     at: usize,
     /// Tokens of each argument.
     arguments: Vec<Range<usize>>,
-    /// Tokens of the function's body.
-    function: Range<usize>,
+    /// The function around it.
+    within: &'p Function,
 }
 
-fn launches(program: &Program) -> Vec<Launch> {
+/// A place where the grids and r are handed on: the launch itself, or a call on the way to it.
+#[derive(Clone, Copy)]
+struct Site<'w, 'p> {
+    within: &'p Function,
+    /// Of the called name.
+    at: usize,
+    arguments: &'w [Range<usize>],
+    /// Whether everything else that is called by this name in the function does the same.
+    by_name: bool,
+}
+
+/// The launch, then the calls that lead to it.
+fn sites<'w, 'p>(launch: &'w Launch<'p>, way: &'w Way<'p>) -> Vec<Site<'w, 'p>> {
+    let launched = Site { within: launch.within, at: launch.at, arguments: &launch.arguments, by_name: false };
+    let mut by_name = true;
+    let calls = way.iter().map(|call| {
+        by_name &= call.by_name;
+        Site { within: call.within, at: call.at, arguments: &call.arguments, by_name }
+    });
+    std::iter::once(launched).chain(calls).collect()
+}
+
+/// Every launch in a host function.
+fn launches(program: &Program) -> Vec<Launch<'_>> {
     let text = &program.text;
-    let of_function = |function: Range<usize>| {
-        function.clone().filter(|&at| text.is(at, "<<<")).filter_map(move |at| {
-            let close = (at..function.end).find(|&at| text.is(at, ">>>"))?;
-            let kernel = text.tokens.get(at.checked_sub(1)?).filter(|token| token.is_identifier())?;
-            Some(Launch {
-                kernel: kernel.text.clone(),
-                at: at - 1,
-                arguments: arguments(program, close + 1)?,
-                function: function.clone(),
-            })
+    let of_function = |within| {
+        let body = ways::body(within);
+        body.clone().filter(|&at| text.is(at, "<<<")).filter_map(move |open| {
+            let close = (open..body.end).find(|&at| text.is(at, ">>>"))?;
+            let at = launched(program, open)?;
+            let kernel = text.tokens.get(at)?.text.clone();
+            Some(Launch { kernel, at, arguments: arguments(program, close + 1)?, within })
         })
     };
-    let bodies =
-        program.functions.iter().filter(|function| !function.global).filter_map(|function| function.body.as_ref());
-    bodies.flat_map(|body| of_function(body.at.clone()).collect::<Vec<_>>()).collect()
+    let host = program.functions.iter().filter(|function| !function.global);
+    host.flat_map(|function| of_function(function).collect::<Vec<_>>()).collect()
 }
 
-/// The arguments in the brackets that open at a token.
-fn arguments(program: &Program, open: usize) -> Option<Vec<Range<usize>>> {
+/// The kernel's name before `<<<`, template arguments between left out.
+fn launched(program: &Program, open: usize) -> Option<usize> {
     let text = &program.text;
-    let close = Some(text.partner(open)).filter(|&close| text.is(open, "(") && close < text.tokens.len())?;
-    let (mut all, mut from, mut at) = (Vec::new(), open + 1, open + 1);
-    while at < close {
-        if text.is(at, ",") {
-            all.push(from..at);
-            from = at + 1;
-        }
-        // Over brackets within.
-        let partner = text.partner(at);
-        at = if partner < close { partner + 1 } else { at + 1 };
+    let named = |&at: &usize| text.tokens.get(at).is_some_and(Token::is_identifier);
+    let last = open.checked_sub(1)?;
+    if !text.is(last, ">") {
+        return Some(last).filter(named);
     }
-    all.push(from..close);
-    Some(all)
+    let listed = (last.saturating_sub(100)..last).rev().filter(named);
+    listed.filter(|&at| text.is(at + 1, "<")).find(|&at| ways::after_template_list(program, at) == open)
 }
 
+/// The tokens of the kernel's body.
 fn body_of(program: &Program, kernel: &Kernel) -> Option<Range<usize>> {
     let mut own = program.functions.iter().filter(|function| function.global && *function.path == *kernel.name);
     own.find(|function| function.body.is_some())?.body.as_ref().map(|body| body.at.clone())
@@ -158,7 +180,7 @@ fn number(token: &Token) -> Option<f64> {
     plain.parse().ok().filter(|_| decimal && token.kind == TokenKind::Number)
 }
 
-/// The value of a constant outside functions, when it is one number.
+/// The value of a constant outside functions, or of a variable there that nothing changes, when it is one number.
 fn constant(program: &Program, name: &str) -> Option<f64> {
     let text = &program.text;
     let single = |at: &Range<usize>| (at.len() == 1).then(|| text.tokens.get(at.start)).flatten().and_then(number);
@@ -166,9 +188,19 @@ fn constant(program: &Program, name: &str) -> Option<f64> {
         return single(&defined.value.at);
     }
     match program.variables.get(name)?.as_slice() {
-        [one] => initial(program, one.declarator.name_at),
+        [one] => {
+            let at = one.declarator.name_at;
+            let plain = fixed(program, at) || !ways::changes(program, 0..text.tokens.len(), name);
+            initial(program, at).filter(|_| plain)
+        }
         _ => None,
     }
+}
+
+/// `const` or `constexpr` before the type of a declared name.
+fn fixed(program: &Program, name_at: usize) -> bool {
+    let word = name_at.checked_sub(2).and_then(|at| program.text.tokens.get(at));
+    word.is_some_and(|token| token.is("const") || token.is("constexpr"))
 }
 
 /// The one number after `name =`.
@@ -186,191 +218,66 @@ fn name<'p>(program: &'p Program, argument: &Range<usize>) -> Option<&'p Token> 
         .filter(|token| token.is_identifier())
 }
 
-fn unstable(program: &Program, launch: &Launch) -> Option<Remark> {
-    let argument = launch.arguments.get(3)?;
-    let given = program.text.tokens.get(argument.start).filter(|_| argument.len() == 1)?;
-    let value = match given.kind {
-        TokenKind::Number => number(given)?,
-        TokenKind::Identifier => local_constant(program, launch, &given.text)?,
-        _ => return None,
-    };
-    (value > STABLE).then_some(Remark { fault: HostFault::UnstableR, line: given.line })
-}
-
-/// A `const` or `constexpr` number of the function, or of the file where the function has no such name.
-fn local_constant(program: &Program, launch: &Launch, name: &str) -> Option<f64> {
+/// An r above 1/4 that the launch gets on one way. Behind a call the line is that of the constant, where it is one of the
+/// file's.
+fn unstable(program: &Program, launch: &Launch, way: &Way) -> Option<Remark> {
     let text = &program.text;
-    let mut declared = launch.function.clone().filter(|&at| {
-        let typed = text.tokens.get(at.wrapping_sub(1)).is_some_and(|token| token.is("float") || token.is("auto"));
-        typed && text.is(at, name)
-    });
-    match (declared.next(), declared.next()) {
-        (Some(at), None) => {
-            let word = |back: usize| text.tokens.get(at.wrapping_sub(back));
-            let fixed = word(2).is_some_and(|token| token.is("const") || token.is("constexpr"));
-            initial(program, at).filter(|_| fixed)
+    let mut argument = launch.arguments.get(3)?.clone();
+    let mut sites = sites(launch, way).into_iter().peekable();
+    let mut direct = true;
+    while let Some(site) = sites.next() {
+        let given = text.tokens.get(argument.start).filter(|_| argument.len() == 1)?;
+        let told = |value: f64, line: u32| (value > STABLE).then_some(Remark { fault: HostFault::UnstableR, line });
+        if given.kind == TokenKind::Number {
+            return told(number(given)?, given.line);
         }
-        (None, _) => constant(program, name),
-        _ => None,
-    }
-}
-
-/// One grid of the launch is filled and the other is nowhere but where it is allocated, launched, swapped, read and freed.
-fn unfilled(program: &Program, launch: &Launch) -> Option<Remark> {
-    let (one, other) = (name(program, launch.arguments.first()?)?, name(program, launch.arguments.get(1)?)?);
-    let uses = |name: &str| -> Option<Vec<Use>> {
-        let text = &program.text;
-        let places = launch.function.clone().filter(|&at| text.is(at, name));
-        places.map(|at| use_of(program, launch, at)).collect()
-    };
-    let (ones, others) = (uses(&one.text)?, uses(&other.text)?);
-    let allocated = |uses: &[Use]| uses.iter().filter(|used| **used == Use::Allocated).count() == 1;
-    let filled = |uses: &[Use]| uses.contains(&Use::Filled);
-    let certain = one.text != other.text && allocated(&ones) && allocated(&others) && filled(&ones) != filled(&others);
-    let unfilled = if filled(&ones) { other } else { one };
-    certain.then_some(Remark { fault: HostFault::OneBufferUnfilled, line: unfilled.line })
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
-    Allocated,
-    Filled,
-    Other,
-}
-
-/// What is done with a grid at a token; `None` where that is not plain.
-fn use_of(program: &Program, launch: &Launch, at: usize) -> Option<Use> {
-    let text = &program.text;
-    if launch.arguments.iter().any(|argument| argument.contains(&at)) {
-        return Some(Use::Other);
-    }
-    // The innermost call that the token stands in.
-    let open = (launch.function.start..at).rev().find(|&open| text.is(open, "(") && text.partner(open) > at);
-    let Some(open) = open.filter(|&open| text.partner(open) < launch.function.end) else {
-        // A declaration: `float *a, *b;` or `float* a = nullptr;`
-        let before = text.tokens.get(at.wrapping_sub(1))?;
-        return (before.is("*") || before.is("float")).then_some(Use::Other);
-    };
-    let called = text.tokens.get(open.wrapping_sub(1)).filter(|token| token.is_identifier())?;
-    let position = arguments(program, open)?.iter().position(|argument| argument.contains(&at))?;
-    match (&*called.text, position) {
-        ("cudaMalloc", 0) => Some(Use::Allocated),
-        ("cudaMemcpy", 0) => Some(Use::Filled),
-        ("cudaMemcpy", 1) | ("cudaFree" | "swap", _) => Some(Use::Other),
-        _ => None,
-    }
-}
-
-/// `for (...) { launch; ...; cudaMemcpy(..., cudaMemcpyDeviceToHost); }`, the copy under no condition.
-fn copied(program: &Program, launch: &Launch) -> Option<Remark> {
-    let text = &program.text;
-    let encloses =
-        |open: &usize| text.is(*open, "{") && (launch.at..launch.function.end).contains(&text.partner(*open));
-    let open = (launch.function.start..launch.at).rev().find(encloses)?;
-    let header_close = open.checked_sub(1).filter(|&at| text.is(at, ")"))?;
-    let header = (launch.function.start..header_close).rev().find(|&at| text.partner(at) == header_close)?;
-    let looped = text.is(header.checked_sub(1)?, "for");
-    let mut at = open + 1;
-    while looped && at < text.partner(open) {
-        let statement = text.is(at - 1, ";") || text.is(at - 1, "{") || text.is(at - 1, "}");
-        let to_host = |call: usize| {
-            (call..text.partner(call + 1)).any(|at| text.is(at, "cudaMemcpyDeviceToHost")) && text.is(call + 1, "(")
+        name(program, &argument)?;
+        if ways::declares(program, site.within, &given.text) {
+            return told(local_constant(program, &site, &given.text)?, given.line);
+        }
+        let Some((index, parameter)) = ways::parameter(site.within, &given.text) else {
+            let (value, line) = (constant(program, &given.text)?, constant_line(program, &given.text));
+            return told(value, if direct { given.line } else { line.unwrap_or(given.line) });
         };
-        if statement && text.is(at, "cudaMemcpy") && to_host(at) {
-            return Some(Remark { fault: HostFault::CopyEveryStep, line: text.line(at) });
+        if ways::changes(program, ways::body(site.within), &given.text) {
+            return None;
         }
-        // Over what stands in brackets of its own: a block under a condition, say.
-        let partner = text.partner(at);
-        at = if partner < text.partner(open) { partner + 1 } else { at + 1 };
+        let handed = sites.peek()?.arguments.get(index).cloned();
+        argument = handed.or_else(|| parameter.default.as_ref().map(|default| default.at.clone()))?;
+        direct = false;
     }
     None
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KERNEL: &str = "constexpr int kN = 2048;\n\
-        __global__ void two(const float* in, float* out, int n, float r) { if (BOUND > 3) out[0] = in[0]; }\n";
-
-    fn program(body: &str, bound: &str) -> (Program, Kernel) {
-        let text = format!("{}void run() {{\n{body}\n}}\n", KERNEL.replace("BOUND", bound));
-        (Program::new(&text), Kernel { name: "two".to_owned(), call: "two".to_owned(), line: 2 })
+/// Where a constant outside functions is given its value.
+fn constant_line(program: &Program, name: &str) -> Option<u32> {
+    if let Some(defined) = program.constants.get(name) {
+        return Some(defined.line);
     }
-
-    fn faults(body: &str) -> Vec<HostFault> {
-        let (program, kernel) = program(body, "n");
-        host_faults(&program, &kernel).into_iter().map(|remark| remark.fault).collect()
-    }
-
-    #[test]
-    fn a_number_in_place_of_n_is_found_unless_the_launch_hands_it_over() {
-        let line = |body: &str, bound: &str| {
-            let (program, kernel) = program(body, bound);
-            written_n(&program, &kernel, 2048)
-        };
-        assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "kN - 1"), Some(2));
-        assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "2048"), Some(2));
-        assert_eq!(line("two<<<1, 2>>>(a, b, kN, r);", "kN - 1"), None);
-        assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "n + 1024"), None);
-        assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "(n == kN) + 2"), None);
-    }
-
-    #[test]
-    fn an_r_beyond_a_quarter_is_named_where_it_is_one_number() {
-        assert_eq!(faults("const float r = 0.3f;\ntwo<<<1, 2>>>(a, b, n, r);"), [HostFault::UnstableR]);
-        assert_eq!(faults("two<<<1, 2>>>(a, b, n, 0.26f);"), [HostFault::UnstableR]);
-        assert!(faults("const float r = 0.25f;\ntwo<<<1, 2>>>(a, b, n, r);").is_empty());
-        assert!(faults("float r = 0.3f;\nr = 0.2f;\ntwo<<<1, 2>>>(a, b, n, r);").is_empty());
-        assert!(faults("for (float r : {0.24f, 0.26f}) two<<<1, 2>>>(a, b, n, r);").is_empty());
-    }
-
-    #[test]
-    fn an_unstable_r_beside_a_stable_one_is_there_to_be_shown() {
-        assert!(faults("two<<<1, 2>>>(a, b, n, 0.24f);\ntwo<<<1, 2>>>(a, b, n, 0.26f);").is_empty());
-    }
-
-    const ALLOCATED: &str = "float *a, *b; cudaMalloc(&a, 4 * n); cudaMalloc(&b, 4 * n);\n\
-        cudaMemcpy(a, u.data(), 4 * n, cudaMemcpyHostToDevice);\n";
-
-    #[test]
-    fn a_grid_that_nothing_fills_is_named() {
-        let run = "for (int i = 0; i < 9; ++i) { two<<<1, 2>>>(a, b, n, r); std::swap(a, b); }\ncudaFree(b);";
-        assert_eq!(faults(&format!("{ALLOCATED}{run}")), [HostFault::OneBufferUnfilled]);
-        let filled = "cudaMemcpy(b, a, 4 * n, cudaMemcpyDeviceToDevice);\n";
-        assert!(faults(&format!("{ALLOCATED}{filled}{run}")).is_empty());
-        let elsewhere = "fill(b, n);\n";
-        assert!(faults(&format!("{ALLOCATED}{elsewhere}{run}")).is_empty());
-        let aliased = "float* c = b; fill(c, n);\n";
-        assert!(faults(&format!("{ALLOCATED}{aliased}{run}")).is_empty());
-    }
-
-    #[test]
-    fn a_copy_after_every_launch_is_named_and_one_under_a_condition_is_not() {
-        let looped =
-            |copy: &str| faults(&format!("for (int i = 0; i < 9; ++i) {{ two<<<1, 2>>>(a, b, n, r); {copy} }}"));
-        let copy = "cudaMemcpy(u, b, 4 * n, cudaMemcpyDeviceToHost);";
-        assert_eq!(looped(copy), [HostFault::CopyEveryStep]);
-        assert!(looped(&format!("if (i % 100 == 0) {{ {copy} }}")).is_empty());
-        assert!(looped(&format!("if (i % 100 == 0) {copy}")).is_empty());
-        assert!(faults(&format!("two<<<1, 2>>>(a, b, n, r); {copy}")).is_empty());
-    }
-
-    #[test]
-    fn a_setting_of_the_shipped_program_that_was_left_over_is_named() {
-        let with = |settings: &str| {
-            let text =
-                format!("{}{settings}void run() {{ two<<<1, 2>>>(a, b, n, r); }}\n", KERNEL.replace("BOUND", "n"));
-            let kernel = Kernel { name: "two".to_owned(), call: "two".to_owned(), line: 2 };
-            host_faults(&Program::new(&text), &kernel)
-        };
-        let settings =
-            "constexpr Launch kTwoStepLaunch = nullptr; // launchTwoStep, say\nconstexpr int kTwoStepWordsRead = 0;\n";
-        let line = 1 + KERNEL.lines().count() as u32;
-        assert_eq!(with(settings), [Remark { fault: HostFault::LaunchNotSet, line }]);
-        let told = settings.replace("nullptr", "launchTwoStep");
-        assert_eq!(with(&told), [Remark { fault: HostFault::WordsNotSet, line: line + 1 }]);
-        assert!(with(&told.replace("= 0", "= 432")).is_empty());
-        assert!(with("").is_empty());
-    }
+    program.variables.get(name)?.first().map(|one| program.text.line(one.declarator.name_at))
 }
+
+/// A number of the function that stays what it is: `const` or `constexpr`, or used for nothing but this site and printing.
+fn local_constant(program: &Program, site: &Site, name: &str) -> Option<f64> {
+    let text = &program.text;
+    let typed = |at: usize| {
+        let before = text.tokens.get(at.wrapping_sub(1));
+        before.is_some_and(|token| ["float", "double", "auto"].into_iter().any(|kind| token.is(kind)))
+    };
+    let body = ways::body(site.within);
+    let mut declared = body.clone().filter(|&at| text.is(at, name) && typed(at));
+    let at = declared.next().filter(|_| declared.next().is_none())?;
+    let harmless = |used: usize| {
+        let handed = || site.arguments.iter().any(|argument| argument.contains(&used));
+        let open = || (body.start..used).rev().find(|&open| text.is(open, "(") && text.partner(open) > used);
+        let printed = || open().is_some_and(|open| text.is(open - 1, "printf"));
+        used == at || handed() || printed()
+    };
+    let kept = fixed(program, at)
+        || !ways::changes(program, body.clone(), name) && body.clone().filter(|&at| text.is(at, name)).all(harmless);
+    initial(program, at).filter(|_| kept)
+}
+
+#[cfg(test)]
+#[path = "remarks_tests.rs"]
+mod tests;
