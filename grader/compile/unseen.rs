@@ -12,26 +12,86 @@ use regex::Regex;
 use super::diagnostics::pattern;
 use crate::submission::lexer::lex;
 
-/// The line of heat.cu, 0 where it is not known, of the first access that has no hook.
+/// The function that the engine calls, which is the beginning of all that a kernel does.
+const ENTRY: &str = "hg_kernel";
+
+/// The line of heat.cu, 0 where it is not known, of the first access without a hook in what the kernel may call.
 pub fn first_unseen(dump: &str) -> Option<u32> {
-    let mut own = HashSet::new();
+    reached(&functions(dump)).into_iter().find_map(Function::first_unseen)
+}
+
+/// A function of a dump.
+struct Function<'d> {
+    /// Its name without scopes, template arguments and parameters.
+    name: &'d str,
+    lines: Vec<&'d str>,
+}
+
+fn functions(dump: &str) -> Vec<Function<'_>> {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| pattern(r"^;; Function (.*?) \([^\s()]+, funcdef_no="));
+    let mut found: Vec<Function> = Vec::new();
     for line in dump.lines() {
-        if line.starts_with(";; Function ") {
-            own.clear();
-        }
-        let (statement, at) = bare(line);
-        if let Some(name) = declared(&statement) {
-            own.insert(name.to_owned());
-        }
-        // The head of a function: its parameters are its own.
-        if !line.starts_with(' ') && line.ends_with(')') {
-            own.extend(parameters(&statement));
-        }
-        if line.starts_with(' ') && operands(&statement).into_iter().any(|operand| is_elsewhere(operand, &own)) {
-            return Some(at);
+        if let Some(head) = HEAD.captures(line).and_then(|head| head.get(1)) {
+            let bare = head.as_str().split(['<', '(', '[']).next().unwrap_or_default().trim();
+            let name = bare.rsplit("::").next().and_then(|name| name.rsplit(' ').next()).unwrap_or_default();
+            found.push(Function { name, lines: Vec::new() });
+        } else if let Some(function) = found.last_mut() {
+            function.lines.push(line);
         }
     }
-    None
+    found
+}
+
+/// Those that the entry point names, and those that they name; all of them once one calls what only a pointer tells. Host code,
+/// which the initialisers of the file's variables call, hands structures over as it likes.
+fn reached<'f, 'd>(functions: &'f [Function<'d>]) -> Vec<&'f Function<'d>> {
+    let (mut reached, mut rest): (Vec<&Function>, Vec<&Function>) =
+        functions.iter().partition(|function| function.name == ENTRY);
+    let mut at = 0;
+    while let Some(function) = reached.get(at) {
+        at += 1;
+        if function.calls_a_pointer() {
+            return functions.iter().collect();
+        }
+        let (named, others) = rest.into_iter().partition(|other| function.names(other.name));
+        reached.extend::<Vec<&Function>>(named);
+        rest = others;
+    }
+    reached
+}
+
+impl Function<'_> {
+    fn first_unseen(&self) -> Option<u32> {
+        let mut own = HashSet::new();
+        for line in &self.lines {
+            let (statement, at) = bare(line);
+            if let Some(name) = declared(&statement) {
+                own.insert(name.to_owned());
+            }
+            // The head of a function: its parameters are its own.
+            if !line.starts_with(' ') && line.ends_with(')') {
+                own.extend(parameters(&statement));
+            }
+            if line.starts_with(' ') && operands(&statement).into_iter().any(|operand| is_elsewhere(operand, &own)) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn names(&self, other: &str) -> bool {
+        let part = |c: char| c.is_alphanumeric() || c == '_';
+        let is_word =
+            |line: &str, at: usize| !line[..at].ends_with(part) && !line[at + other.len()..].starts_with(part);
+        self.lines.iter().any(|line| line.match_indices(other).any(|(at, _)| is_word(line, at)))
+    }
+
+    /// Whether a callee is a value (`f_25(D) (...)`) or a virtual function.
+    fn calls_a_pointer(&self) -> bool {
+        static CALL: LazyLock<Regex> =
+            LazyLock::new(|| pattern(r"(?:^|= )(?:[\w.]*_\d+(?:\(D\))?|OBJ_TYPE_REF\(.*\)) \("));
+        self.lines.iter().any(|line| CALL.is_match(&bare(line).0))
+    }
 }
 
 /// A statement without what its strings say and the places that -lineno puts before its parts, and the line of the first of them in heat.cu.
@@ -89,12 +149,13 @@ fn arguments(inside: &str) -> Vec<&str> {
     for (at, c) in inside.char_indices() {
         depth += i32::from("([<{".contains(c)) - i32::from(")]>}".contains(c));
         if c == ',' && depth == 0 {
-            all.push(inside[from..at].trim());
+            all.push(&inside[from..at]);
             from = at + 1;
         }
     }
-    all.push(inside[from..].trim());
-    all
+    all.push(&inside[from..]);
+    // A function's address is its name and a blank.
+    all.into_iter().filter(|argument| !argument.ends_with(' ')).map(str::trim).collect()
 }
 
 /// Whether an operand lies in memory that is not the function's own: behind a pointer, or in a variable of another kind.
@@ -138,7 +199,7 @@ mod tests {
     /// A function of a dump with these statements.
     fn dump(statements: &str) -> String {
         format!(
-            ";; Function k (_Z1k, funcdef_no=3)\n\nvoid k (const float * in, struct F4 given, int n)\n{{\n  struct F4 loc[2];\n  \
+            ";; Function hg_kernel (hg_kernel, funcdef_no=3)\n\nvoid hg_kernel (const float * in, struct F4 given, int n)\n{{\n  struct F4 loc[2];\n  \
              struct F4 D.2431;\n  static struct F4 arr[8];\n  float _14;\n\n  <bb 2> [local count: 1073741824]:\n{statements}\n  return;\n\n}}\n"
         )
     }
@@ -176,10 +237,27 @@ mod tests {
             "  _5 = (long unsigned int) (_4);",
             "  printf (\"%f, *p\", _14);",
             "  hg_sync_threads (12);",
+            "  __cxxabiv1::__cxa_atexit (__dt_comp , &arr, &__dso_handle);",
         ];
         for statement in seen {
             assert_eq!(first_unseen(&dump(statement)), None, "{statement}");
         }
+    }
+
+    #[test]
+    fn only_what_the_kernel_may_call_counts() {
+        let other = |name: &str| {
+            format!(
+                ";; Function ns::{name}<4> (_Z1x{name}, funcdef_no=9)\n\nvoid {name} (const float * p)\n{{\n  _14 = take (*_1);\n}}\n"
+            )
+        };
+        let with = |statement: &str| first_unseen(&(other("helper") + &dump(statement)));
+        assert_eq!(with("  hg_sync_threads (12);"), None, "an initialiser's");
+        assert_eq!(with("  ns::helper<4> (in_11(D));"), Some(0));
+        assert_eq!(with("  other_helper (in_11(D));"), None, "another name");
+        assert_eq!(with("  _29 = f_25(D) (_3);"), Some(0), "whatever it points to");
+        assert_eq!(with("  _29 = OBJ_TYPE_REF(_2;(struct B)b_3->0) (b_3);"), Some(0), "a virtual function");
+        assert_eq!(with("  _5 = (long unsigned int) (_4);"), None);
     }
 
     #[test]

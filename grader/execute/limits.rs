@@ -38,8 +38,11 @@ pub fn check_for(arch: u32, geometry: &Geometry, static_shared: u64) -> Result<(
     if block.contains(&0) {
         return Err(format!("the block has no threads ({})", shape(*block)));
     }
-    if threads > THREADS || block.iter().zip(BLOCK).any(|(&side, most)| side > most) {
+    if threads > THREADS {
         return Err(format!("a block of {} is {threads} threads; a block can have at most {THREADS}", shape(*block)));
+    }
+    if block.iter().zip(BLOCK).any(|(&side, most)| side > most) {
+        return Err(format!("a block of {}; no block can be larger than {}", shape(*block), shape(BLOCK)));
     }
     if grid.iter().zip(GRID).any(|(&side, most)| side > most) {
         return Err(format!("a grid of {} blocks is larger than the hardware allows", shape(*grid)));
@@ -70,7 +73,7 @@ mod tests {
     fn what_the_hardware_refuses_is_named() {
         assert!(of([0, 1, 1], [32, 8, 1], 0).unwrap_err().contains("no blocks"));
         assert!(of([1, 1, 1], [64, 64, 1], 0).unwrap_err().contains("4096 threads"));
-        assert!(of([1, 1, 1], [1, 1, 65], 0).is_err());
+        assert!(of([1, 1, 1], [1, 1, 65], 0).unwrap_err().contains("no block can be larger than 1024 x 1024 x 64"));
         assert!(of([1, 70_000, 1], [32, 8, 1], 0).is_err());
         assert!(of([1, 1, 1], [32, 8, 1], 64_000).unwrap_err().contains("67000 bytes"));
     }

@@ -40,6 +40,9 @@ fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str
         return None;
     }
     let called = || program.text.is(at + 1, "(") || program.text.is(at + 1, "<");
+    // The ranks and sizes of the group are any launch's; a barrier by its name shows when it is come to.
+    let synced =
+        || [(1, "("), (2, ")"), (3, "."), (4, "sync")].iter().all(|&(by, word)| program.text.is(at + by, word));
     let qualifies = || program.text.is(at + 1, "::");
     let word = &*token.text;
     Some(match word {
@@ -49,7 +52,7 @@ fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str
         "wmma" if qualifies() => "tensor cores (wmma)",
         "thrust" if qualifies() => "thrust",
         "cub" if qualifies() => "cub",
-        "this_grid" | "grid_group" if called() || word == "grid_group" => "a grid-wide barrier (cooperative groups)",
+        "this_grid" if synced() => "a grid-wide barrier (cooperative groups)",
         "this_cluster" | "cluster_group" if called() || word == "cluster_group" => "thread block clusters",
         "__nanosleep" if called() => "__nanosleep",
         _ if called() && is_texture_fetch(word) => "textures",

@@ -5,7 +5,7 @@
 //! (`#define N 2048`) stays in the text as a *name*, so that the evaluator can put the grader's n in its place.
 //! Included files are not read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,6 +101,7 @@ impl Preprocessor {
             result_tokens(&mut defined.body, body);
         }
         let mut result = self.result;
+        drop_pragmas(&mut result.tokens);
         result.constants = constants;
         result.inactive = self.conditions.finish();
         result
@@ -257,6 +258,22 @@ const DECLARATION_WORDS: [&str; 14] = [
     "using",
 ];
 
+/// Takes out each `_Pragma("...")`: a directive that may stand where a macro puts it.
+fn drop_pragmas(tokens: &mut Vec<Token>) {
+    const LENGTH: usize = 4;
+    let is_pragma = |found: &[Token]| {
+        let [word, open, text, close, ..] = found else { return false };
+        &*word.text == "_Pragma" && &*open.text == "(" && text.kind == TokenKind::String && &*close.text == ")"
+    };
+    let starts: HashSet<usize> = (0..tokens.len()).filter(|&at| is_pragma(&tokens[at..])).collect();
+    let mut at = 0;
+    tokens.retain(|_| {
+        let inside = (0..LENGTH).any(|before| at >= before && starts.contains(&(at - before)));
+        at += 1;
+        !inside
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,6 +288,13 @@ mod tests {
         let text = "#define N 2048\n#define real float\n#define RESTRICT __restrict__\n#define SQ(x) ((x) * (x))\n\
             #define BOUNDS __launch_bounds__(256)\n#define K k<32, 8>\nreal RESTRICT SQ(N) BOUNDS K";
         assert_eq!(expanded(text), "float __restrict__ ( ( N ) * ( N ) ) __launch_bounds__ ( 256 ) k < 32 , 8 >");
+    }
+
+    #[test]
+    fn pragmas_among_the_tokens_are_none_of_the_text() {
+        let text =
+            "#define QUIET _Pragma(\"nv_diag_suppress 177\")\n_Pragma(\"once\") a QUIET b _Pragma (L\"c\") _Pragma(d)";
+        assert_eq!(expanded(text), "a b _Pragma ( d )");
     }
 
     #[test]

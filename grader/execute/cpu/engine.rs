@@ -150,7 +150,7 @@ impl CpuRunner {
         let mut loaded = self.load(&self.program.fast)?;
         let _ = loaded.worker.send(&Request::Construct, &[]);
         let event = loaded.next_event(0, CONSTRUCTORS_CPU);
-        self.constructors_printed = loaded.worker.take_output();
+        self.constructors_printed = self.without_paths(loaded.worker.take_output());
         let fault = match event {
             Ok(Event::Reply(Reply::Ready, _)) | Err(_) => return Ok(None),
             Ok(Event::Ended) if loaded.worker.wait_briefly().is_some_and(|status| status.success()) => {
@@ -160,6 +160,13 @@ impl CpuRunner {
             Ok(event) => loaded.ended(event, 0),
         };
         Ok(Some(fault).filter(|fault| matches!(fault, RunFault::Denied { .. })))
+    }
+
+    /// What was printed without the folders of this machine in which the worker and its object lie, which code can ask for.
+    fn without_paths(&self, printed: String) -> String {
+        let folders = [&self.executable, &self.program.fast].map(|file| file.parent().map(|folder| folder.join("")));
+        let named = folders.into_iter().flatten().filter(|folder| folder.components().count() > 1);
+        named.fold(printed, |text, folder| text.replace(&*folder.to_string_lossy(), ""))
     }
 
     /// Starts a worker and has it load the object. No learner's code runs yet, so a failure is the machine's.
@@ -218,14 +225,15 @@ impl Runner for CpuRunner {
             Role::Submission(yardstick) => yardstick.limit(trial),
             Role::Reference(_) | Role::Alone => LEAST,
         };
-        let loaded = self.loaded(trial.watch)?;
-        let raw = loaded.run(trial, geometry, lanes, limit)?;
+        let mut raw = self.loaded(trial.watch)?.run(trial, geometry, lanes, limit)?;
+        raw.output = self.without_paths(raw.output);
         let broken = raw.fault.is_some();
         if (broken || raw.seen.misled) && may_run_loops(trial) {
             // No fault is told of a way of running that is not the kernel as it is written.
             self.fast = None;
             return self.run(&Trial { shortcuts: false, ..trial.clone() });
         }
+        let loaded = self.loaded(trial.watch)?;
         let seen = Telling {
             symbols: &loaded.symbols,
             source: &source,

@@ -166,7 +166,7 @@ extern "C" fn warp_exchange(mask: u32, value: u64, _line: u32) -> *const u64 {
 
 extern "C" fn active_mask() -> u32 {
     // SAFETY: as in `touch`.
-    unsafe { (*lane::current()).active_mask() }
+    unsafe { Lane::active_mask(lane::current()) }
 }
 
 extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, code: usize) {

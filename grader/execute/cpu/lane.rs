@@ -306,7 +306,15 @@ impl Lane {
                 return Some(context);
             }
         }
-        None
+        self.answer_masks()
+    }
+
+    /// Nobody can go on: answers the warps whose lanes ask who is with them, and chooses one of those.
+    #[cold]
+    fn answer_masks(&mut self) -> Option<*mut u8> {
+        let warps = self.count.div_ceil(32);
+        let answered = self.warps[..warps].iter_mut().fold(false, |any, warp| warp.answer() || any);
+        if answered { self.choose() } else { None }
     }
 
     /// Chooses who goes on when a thread waits for its warp: first of all a thread of that warp, whose 32 stacks a core keeps
@@ -401,15 +409,20 @@ impl Lane {
         if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 }
     }
 
-    /// Lanes of the running thread's warp that have not returned.
+    /// Lanes of the running thread's warp that are with it: those that ask the same before any of them goes on.
     ///
     /// # Safety
-    /// Called on a coroutine's stack.
-    pub unsafe fn active_mask(&mut self) -> u32 {
-        // SAFETY: the caller's word.
-        unsafe { Self::needs_coroutines(self) };
-        let warp = self.standing.thread / 32;
-        self.existing_mask(warp) & !self.warps[warp].returned()
+    /// Called on the running thread's own stack.
+    pub unsafe fn active_mask(lane: *mut Self) -> u32 {
+        // SAFETY: as for `arrive`.
+        unsafe {
+            Self::needs_coroutines(lane);
+            let this = &mut *lane;
+            let (warp, lane_bit) = (this.standing.thread / 32, this.standing.thread % 32);
+            let (counter, value) = this.warps[warp].ask(lane_bit);
+            Self::wait(lane, counter, value, Self::choose_in_warp);
+            (&(*lane).warps)[warp].with_me
+        }
     }
 
     /// The running thread returned from the kernel. Says when the block cannot go on.

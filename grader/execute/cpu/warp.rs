@@ -16,6 +16,10 @@ pub struct Warp {
     #[expect(clippy::vec_box, reason = "waiting threads point into the groups, which must not move")]
     groups: Vec<Box<Group>>,
     returned: u32,
+    /// Lanes that ask who is with them, how often they were answered, and the last answer.
+    asking: u32,
+    answers: u32,
+    pub with_me: u32,
 }
 
 /// What a lane gets when it arrives.
@@ -34,14 +38,26 @@ impl Warp {
     /// Forgets everything; a new block begins.
     pub fn reset(&mut self) {
         self.returned = 0;
+        self.asking = 0;
         for group in &mut self.groups {
             group.arrived = 0;
         }
     }
 
-    /// Lanes that have returned from the kernel.
-    pub fn returned(&self) -> u32 {
-        self.returned
+    /// `lane` asks which lanes are with it (`__activemask`); it waits until the counter leaves the value.
+    pub fn ask(&mut self, lane: usize) -> (*const u32, u32) {
+        self.asking |= 1 << lane;
+        (&raw const self.answers, self.answers)
+    }
+
+    /// All other lanes wait elsewhere or have returned, so those that ask are together; whether there are any.
+    pub fn answer(&mut self) -> bool {
+        let any = self.asking != 0;
+        if any {
+            self.with_me = std::mem::take(&mut self.asking);
+            self.answers = self.answers.wrapping_add(1);
+        }
+        any
     }
 
     /// `lane` brings `value` to the exchange among `mask` (itself always included).

@@ -168,14 +168,7 @@ fn from_grids(scene: &Scene, scheduled: Vec<Cause>, accesses: Vec<Cause>, causes
 fn scene_of<'s>(seen: &Seen, outcome: &Outcome, first: &'s FirstMismatch, known: &Known) -> Option<Scene<'s>> {
     let before = first.before.as_ref()?;
     let tolerance = seen.exercise.tolerance(seen.exercise.timesteps(1), before.max_abs());
-    // A kernel computes no NaN but from a word that nobody wrote.
-    let reads_unwritten =
-        || seen.gating().flat_map(|o| &o.hazards).any(|hazard| hazard.kind == HazardKind::NeverWritten);
-    let unwritten = match first.writer {
-        Writer::Nobody => true,
-        Writer::By(_) => !reads_unwritten(),
-        Writer::Unknown => false,
-    };
+    let unwritten = first.writer == Writer::Nobody;
     let geometry = known.geometry(outcome.planned.n);
     Scene::new((before, &first.after), outcome.planned.r, tolerance, (first.launch, geometry), unwritten)
 }
