@@ -14,11 +14,12 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 /// What a spreadsheet begins a formula with, where text stands: the full-width forms too.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-const HEADER: [&str; 18] = [
+const HEADER: [&str; 19] = [
     "learner",
     "verdict",
     "failing_check",
     "reason",
+    "cause",
     "note",
     "warnings",
     "reads_per_cell_step",
@@ -45,7 +46,7 @@ pub fn render(summary: &Summary) -> Result<Vec<u8>> {
     sheet.into_inner().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-fn cells(row: &Row) -> [String; 18] {
+fn cells(row: &Row) -> [String; 19] {
     let text = |text: &str| plain(text);
     let maybe = |text: &Option<String>| plain(text.as_deref().unwrap_or_default());
     let number = |number: Option<f64>, digits: usize| number.map_or_else(String::new, |n| format!("{n:.digits$}"));
@@ -55,6 +56,7 @@ fn cells(row: &Row) -> [String; 18] {
         verdict(row.verdict).to_owned(),
         row.failing_check.map_or("", CheckId::name).to_owned(),
         maybe(&row.reason),
+        maybe(&row.cause),
         maybe(&row.note),
         row.warnings.iter().map(|check| check.name()).collect::<Vec<_>>().join(" "),
         number(row.reads, 4),

@@ -78,6 +78,8 @@ pub struct Row {
     pub failing_check: Option<CheckId>,
     /// Why it failed or is ungraded, in one sentence.
     pub reason: Option<String>,
+    /// Code of the likeliest cause; null when none is certain.
+    pub cause: Option<String>,
     /// What there is to know about the report: that grading again came to nothing, say.
     pub note: Option<String>,
     /// Checks that warn.
@@ -169,6 +171,7 @@ fn row(entry: &Entry, groups: &[Group]) -> Row {
         verdict: Some(report.verdict),
         failing_check: report.failing_check,
         reason: reason(report),
+        cause: report.causes.first().map(|cause| cause.code.name().to_owned()),
         warnings: with(Status::Warn).collect(),
         engine: report.engine.clone(),
         scope: report.scope,

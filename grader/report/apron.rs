@@ -63,9 +63,10 @@ pub fn sentence(apron: &Apron) -> String {
         Some([columns, rows]) => format!("{} cells ({columns} x {rows})", grouped(apron.cells_written)),
         None => format!("{} cells", grouped(apron.cells_written)),
     };
+    let sign = if side(apron) >= NUMBERED { "A number" } else { "The colour" };
     let each = if apron.words == apron.cells_read { ", each once" } else { "" };
     format!(
-        "Block ({x}, {y}) at n = {} reads {} words from {} cells{each}, and writes the {written} within the outline. A number \
+        "Block ({x}, {y}) at n = {} reads {} words from {} cells{each}, and writes the {written} within the outline. {sign} \
          is how often a cell is read.",
         apron.n,
         grouped(apron.words),

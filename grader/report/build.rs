@@ -168,7 +168,7 @@ pub fn remark(remark: &remarks::Remark) -> Remark {
     let (code, sentence) = match remark.fault {
         HostFault::OneBufferUnfilled => (
             Code::OneBufferUnfilled,
-            "only one of the two grids is filled: the ring of the other holds whatever the memory held",
+            "only one of the two grids is filled: the ring of the other does not hold its temperature",
         ),
         HostFault::UnstableR => {
             (Code::UnstableR, "the launch is given an r above 1/4, beyond which the scheme amplifies")

@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn an_earlier_result_says_its_age_and_how_to_get_another() {
         let said = |seconds| unchanged(Duration::from_secs(seconds)).replace('\n', " ");
-        assert_eq!(said(59), "this very file was checked a moment ago, with this result; --fresh checks again ");
+        assert_eq!(said(59), "this very file was checked a moment ago, with this result; --fresh checks again  ");
         for (seconds, age) in
             [(60, "1 minute ago"), (7199, "1 hour ago"), (7200, "2 hours ago"), (179, "2 minutes ago")]
         {

@@ -1,6 +1,6 @@
 //! The class at a glance: totals, figures, failing checks, the table, what was not graded, what is the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
@@ -38,6 +38,7 @@ pub fn overview(class: &Class, title: &str, listed: &[Listed]) -> Markup {
                     (charts::reads(&graded, budget))
                     (charts::ratios(&graded))
                     (failing_checks(&graded))
+                    (causes(&graded))
                     (groups(class, listed))
                     @if none_timed(&graded) {
                         p.card.note { "No kernel was timed: engine cpu has no GPU to time on, so there are no ratios to heatStepTiled." }
@@ -109,6 +110,27 @@ fn totals(totals: &[(Option<Verdict>, usize)]) -> Markup {
 }
 
 /// The checks by how many submissions fail them; a check is a button that narrows the table.
+/// The likeliest cause of each that failed, the most frequent first; nothing where none was named.
+fn causes(graded: &[Listed]) -> Markup {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for cause in graded.iter().filter_map(|one| one.report().causes.first()) {
+        *counts.entry(cause.code.name()).or_default() += 1;
+    }
+    let mut rows: Vec<(&str, usize)> = counts.into_iter().collect();
+    rows.sort_by_key(|&(code, count)| (std::cmp::Reverse(count), code));
+    html! {
+        @if !rows.is_empty() {
+            section.card {
+                h2 { "Why they fail" }
+                p { "The likeliest cause of each submission that has one; " code { "heat-grader explain" } " has a page on it." }
+                ul.causes {
+                    @for (code, count) in rows { li { code { (code) } " " b { (counted(count, "submission", "submissions")) } } }
+                }
+            }
+        }
+    }
+}
+
 fn failing_checks(graded: &[Listed]) -> Markup {
     let count = |id: CheckId, status: Status| {
         graded.iter().filter(|one| words::check(one.report(), id).is_some_and(|check| check.status == status)).count()
