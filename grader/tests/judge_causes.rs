@@ -217,9 +217,9 @@ fn a_word_that_threads_race_for_is_no_miscounted_apron() {
     let never = || Hazard { memory: race("tile").memory, ..hazard(HazardKind::NeverWritten) };
     let spoilt = || FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 9, 9, 9.0));
     let advice = |hazards: Vec<Hazard>| check(&judged(&seeing(spoilt(), hazards)), CheckId::Memory).details[1].clone();
-    assert!(advice(vec![never()]).starts_with("Count the apron"));
+    assert!(advice(vec![never()]).starts_with("Every shared cell that a timestep reads"));
     assert!(advice(vec![never(), race("tile")]).contains("(see `race`)"));
-    assert!(advice(vec![never(), race("other")]).starts_with("Count the apron"));
+    assert!(advice(vec![never(), race("other")]).starts_with("Every shared cell that a timestep reads"));
     let judgement = judged(&seeing(spoilt(), vec![never()]));
     assert_eq!(judgement.causes[0].sentence, "Line 57 uses cells of shared array tile that no thread has filled.");
 }

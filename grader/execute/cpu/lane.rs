@@ -309,12 +309,11 @@ impl Lane {
         self.answer_masks()
     }
 
-    /// Nobody can go on: answers the warps whose lanes ask who is with them, and chooses one of those.
+    /// Nobody can go on: answers the first warp whose lanes ask who is with them, and chooses one of those.
     #[cold]
     fn answer_masks(&mut self) -> Option<*mut u8> {
         let warps = self.count.div_ceil(32);
-        let answered = self.warps[..warps].iter_mut().fold(false, |any, warp| warp.answer() || any);
-        if answered { self.choose() } else { None }
+        if self.warps[..warps].iter_mut().any(Warp::answer) { self.choose() } else { None }
     }
 
     /// Chooses who goes on when a thread waits for its warp: first of all a thread of that warp, whose 32 stacks a core keeps
