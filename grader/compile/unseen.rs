@@ -15,8 +15,14 @@ use crate::submission::lexer::lex;
 /// The function that the engine calls, which is the beginning of all that a kernel does.
 const ENTRY: &str = "hg_kernel";
 
+/// Bytes of an account that is read: a kernel's is 30 KB, and one that nobody has read says nothing.
+const MOST: usize = 16 << 20;
+
 /// The line of heat.cu, 0 where it is not known, of the first access without a hook in what the kernel may call.
 pub fn first_unseen(dump: &str) -> Option<u32> {
+    if dump.len() > MOST {
+        return Some(0);
+    }
     reached(&functions(dump)).into_iter().find_map(Function::first_unseen)
 }
 
@@ -45,16 +51,18 @@ fn functions(dump: &str) -> Vec<Function<'_>> {
 /// Those that the entry point names, and those that they name; all of them once one calls what only a pointer tells. Host code,
 /// which the initialisers of the file's variables call, hands structures over as it likes.
 fn reached<'f, 'd>(functions: &'f [Function<'d>]) -> Vec<&'f Function<'d>> {
+    // What is known by no name of its own, as a lambda is, may be called by anybody.
     let (mut reached, mut rest): (Vec<&Function>, Vec<&Function>) =
-        functions.iter().partition(|function| function.name == ENTRY);
+        functions.iter().partition(|function| function.name == ENTRY || function.name.is_empty());
     let mut at = 0;
     while let Some(function) = reached.get(at) {
         at += 1;
         if function.calls_a_pointer() {
             return functions.iter().collect();
         }
-        let (named, others) = rest.into_iter().partition(|other| function.names(other.name));
-        reached.extend::<Vec<&Function>>(named);
+        let words = function.words();
+        let (named, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|other| words.contains(other.name));
+        reached.extend(named);
         rest = others;
     }
     reached
@@ -79,11 +87,9 @@ impl Function<'_> {
         None
     }
 
-    fn names(&self, other: &str) -> bool {
-        let part = |c: char| c.is_alphanumeric() || c == '_';
-        let is_word =
-            |line: &str, at: usize| !line[..at].ends_with(part) && !line[at + other.len()..].starts_with(part);
-        self.lines.iter().any(|line| line.match_indices(other).any(|(at, _)| is_word(line, at)))
+    fn words(&self) -> HashSet<&str> {
+        let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        self.lines.iter().flat_map(|line| line.split(move |c| !part(c))).collect()
     }
 
     /// Whether a callee is a value (`f_25(D) (...)`) or a virtual function.
@@ -258,6 +264,9 @@ mod tests {
         assert_eq!(with("  _29 = f_25(D) (_3);"), Some(0), "whatever it points to");
         assert_eq!(with("  _29 = OBJ_TYPE_REF(_2;(struct B)b_3->0) (b_3);"), Some(0), "a virtual function");
         assert_eq!(with("  _5 = (long unsigned int) (_4);"), None);
+        let lambda = other("<lambda(const One&)>::operator()").replace("ns::", "").replace("<4>", "");
+        assert_eq!(first_unseen(&(lambda + &dump("  return;"))), Some(0), "it has no name to be called by");
+        assert_eq!(first_unseen(&"x".repeat(MOST + 1)), Some(0), "an account that nobody reads");
     }
 
     #[test]
