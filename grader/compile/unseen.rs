@@ -254,7 +254,7 @@ mod tests {
     fn only_what_the_kernel_may_call_counts() {
         let other = |name: &str| {
             format!(
-                ";; Function ns::{name}<4> (_Z1x{name}, funcdef_no=9)\n\nvoid {name} (const float * p)\n{{\n  _14 = take (*_1);\n}}\n"
+                ";; Function ns::{name}<4> (_Z1x, funcdef_no=9)\n\nvoid {name} (const float * p)\n{{\n  _14 = take (*_1);\n}}\n"
             )
         };
         let with = |statement: &str| first_unseen(&(other("helper") + &dump(statement)));
