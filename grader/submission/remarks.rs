@@ -45,10 +45,11 @@ const STABLE: f64 = 0.25;
 /// The launches of the kernel that are looked at.
 const LAUNCHES: usize = 24;
 
-/// The line where the kernel's body uses the number `n`, by itself or by the name of a constant, though it is given n.
+/// The line where the kernel's body uses the number `n`, or n - 1 or n - 2 as a bound, by itself or by the name of a constant,
+/// though it is given n.
 /// A constant that the launch hands over as n does not count: the grader puts its own n in its place.
 pub fn written_n(program: &Program, kernel: &Kernel, n: u32) -> Option<u32> {
-    let body = body_of(program, kernel)?;
+    let mut body = body_of(program, kernel)?;
     let handed_over: Vec<Arc<str>> = launches(program)
         .into_iter()
         .filter_map(|launch| launch.arguments.get(2).cloned())
@@ -56,19 +57,27 @@ pub fn written_n(program: &Program, kernel: &Kernel, n: u32) -> Option<u32> {
             tokens.filter_map(|at| program.text.tokens.get(at)).map(|token| token.text.clone()).collect::<Vec<_>>()
         })
         .collect();
-    let stands_for_n = |token: &Token| match token.kind {
-        TokenKind::Number => number(token) == Some(f64::from(n)),
-        TokenKind::Identifier => {
-            !handed_over.contains(&token.text) && constant(program, &token.text) == Some(f64::from(n))
-        }
-        _ => false,
+    let value = |token: &Token| match token.kind {
+        TokenKind::Number => number(token),
+        TokenKind::Identifier if !handed_over.contains(&token.text) => constant(program, &token.text),
+        _ => None,
     };
     let text = &program.text;
-    // `n == 2048` asks for the exercise's size and takes nothing for granted.
-    let compared =
-        |at: usize| [at.wrapping_sub(1), at + 1].into_iter().any(|by| text.is(by, "==") || text.is(by, "!="));
-    let mut found = body.filter(|&at| text.tokens.get(at).is_some_and(stands_for_n) && !compared(at));
-    found.next().map(|at| text.line(at))
+    let beside = |at: usize, signs: &[&str]| {
+        let is = |by: usize| signs.iter().any(|sign| text.is(by, sign));
+        (is(at.wrapping_sub(1)), is(at + 1))
+    };
+    let stands_for_n = |at: usize| {
+        let Some(value) = text.tokens.get(at).and_then(value) else { return false };
+        if value == f64::from(n) {
+            // `n == 2048` asks for the exercise's size and takes nothing for granted.
+            return beside(at, &["==", "!="]) == (false, false);
+        }
+        // `col < 2047`; `f<2047>` is an argument of a template.
+        let bound = [1, 2].iter().any(|less| value == f64::from(n.saturating_sub(*less)));
+        bound && matches!(beside(at, &["<", "<=", ">", ">="]), (true, false) | (false, true))
+    };
+    body.find(|&at| stands_for_n(at)).map(|at| text.line(at))
 }
 
 /// Faults of the functions that launch the kernel and of those that call them, each kind once.

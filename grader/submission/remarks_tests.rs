@@ -25,6 +25,13 @@ fn a_number_in_place_of_n_is_found_unless_the_launch_hands_it_over() {
     assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "2048"), Some(2));
     assert_eq!(line("two<<<1, 2>>>(a, b, kN, r);", "kN - 1"), None);
     assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "n + 1024"), None);
+    assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "(n < 2047 ? 1 : 2)"), Some(2));
+    assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "(2046 >= n ? 1 : 2)"), Some(2));
+    assert_eq!(
+        line("two<<<1, 2>>>(a, b, n, r);", "f<2047>(n) + 2046 + n"),
+        None,
+        "an argument of a template, and no bound"
+    );
     assert_eq!(line("two<<<1, 2>>>(a, b, n, r);", "(n == kN) + 2"), None);
 }
 
