@@ -64,7 +64,7 @@ const CHECKED: [&str; 11] = [
     "--param=tsan-instrument-func-entry-exit=0",
     "-fsanitize=bounds,alignment",
     "-S",
-    "-fdump-tree-tsan-lineno=checked.tsan",
+    "-fdump-tree-tsan-lineno-uid=checked.tsan",
 ];
 /// Flags with which g++ inlines whatever can be.
 const INLINING: [&str; 8] = [

@@ -58,19 +58,24 @@ pub fn entries(ptx: &str) -> Vec<Entry> {
     found
 }
 
-/// The most threads that a block of the kernel may have (`__launch_bounds__`), by its name without namespaces and template
-/// arguments; `None` where the PTX sets no bound, or its instances differ.
+/// The most threads that a block of the kernel may have (`__launch_bounds__`), by its path without template arguments, or
+/// where none has that by its name; `None` where the PTX sets no bound, or its instances differ.
 pub fn most_threads(ptx: &str, kernel: &str) -> Option<u32> {
     static BOUND: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"\.entry\s+([\w$%]+)\s*(?:\([^)]*\))?(?:\s*\.(?:noreturn|minnctapersm|maxnreg)\b[\d,\s]*)*\s*\.maxntid\s+([\d,\s]+)",
         )
     });
-    let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
-    let is_it = |mangled: &str| {
+    let path_of = |mangled: &str| {
         let demangled = demangle(mangled);
         let path = demangled.split(['(', '<']).next().unwrap_or_default().trim();
-        last(path.rsplit(' ').next().unwrap_or_default()) == last(kernel)
+        path.rsplit(' ').next().unwrap_or_default().to_owned()
+    };
+    let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
+    let exact = BOUND.captures_iter(ptx).any(|found| path_of(&found[1]) == kernel);
+    let is_it = |mangled: &str| {
+        let path = path_of(mangled);
+        if exact { path == kernel } else { last(&path) == last(kernel) }
     };
     let threads = |sides: &str| {
         sides.split(',').map(|side| side.trim().parse::<u32>().ok()).try_fold(1u32, |all, side| all.checked_mul(side?))

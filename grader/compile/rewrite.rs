@@ -44,7 +44,13 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
         } else if UNWATCHED.iter().any(|word| token.is(word)) {
             // An attribute that takes as many arguments and does nothing.
             edits.replace(token.span.clone(), "deprecated");
+        } else if ["optimize", "__optimize__"].iter().any(|word| token.is(word)) && is_attribute(&tokens, position) {
+            let end = closing(&tokens, position + 1);
+            edits.replace(token.span.start..tokens[end].span.end, "unused");
         }
+    }
+    for pragma in optimize_pragmas(preprocessed) {
+        edits.blank(pragma);
     }
     let dropped = match host {
         HostCode::Kept => Vec::new(),
@@ -111,6 +117,59 @@ fn blank(line: &str, out: &mut String) {
     } else {
         out.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
     }
+}
+
+/// Whether the word at a position is an attribute with arguments: `__attribute__((...))`, `[[gnu::...]]`.
+fn is_attribute(tokens: &[Token], position: usize) -> bool {
+    if !tokens.get(position + 1).is_some_and(|token| token.is("(")) {
+        return false;
+    }
+    let mut depth = 0;
+    for (index, token) in tokens[..position].iter().enumerate().rev() {
+        depth += i32::from(token.is(")") || token.is("]")) - i32::from(token.is("(") || token.is("["));
+        if depth < 0 {
+            let outer = before(tokens, index).filter(|outer| outer.is(&token.text));
+            let head = || index.checked_sub(2).and_then(|head| tokens.get(head));
+            let named = || head().is_some_and(|head| head.is("__attribute__") || head.is("__attribute"));
+            return outer.is_some() && (token.is("[") || named());
+        }
+        if token.is(";") || token.is("{") || token.is("}") {
+            return false;
+        }
+    }
+    false
+}
+
+/// The bracket that closes the one at a position.
+fn closing(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    for (index, token) in tokens.iter().enumerate().skip(open) {
+        depth += i32::from(token.is("(")) - i32::from(token.is(")"));
+        if depth == 0 {
+            return index;
+        }
+    }
+    tokens.len() - 1
+}
+
+/// Lines that set how what follows is optimised. A function that is optimised otherwise passes g++'s hooks by.
+fn optimize_pragmas(text: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let lines = text.split_inclusive('\n').map(|line| {
+        let span = start..start + line.len();
+        start = span.end;
+        (line, span)
+    });
+    let sets = |line: &str| {
+        let mut words =
+            line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '#').filter(|word| !word.is_empty());
+        let first = words.next().unwrap_or_default();
+        let pragma = first == "#pragma" || (first == "#" && words.next() == Some("pragma"));
+        pragma
+            && words.next() == Some("GCC")
+            && words.next().is_some_and(|word| word.contains("optimize") || word.ends_with("options"))
+    };
+    lines.filter(|(line, _)| line.trim_start().starts_with('#') && sets(line)).map(|(_, span)| span).collect()
 }
 
 fn before(tokens: &[Token], position: usize) -> Option<&Token> {
@@ -333,6 +392,20 @@ mod tests {
             let left = squeezed(&format!("__attribute__(({attribute})) [[gnu::{attribute}]] void f();"));
             assert!(!left.contains("sanitize") && left.matches("deprecated").count() == 2, "{left}");
         }
+    }
+
+    #[test]
+    fn nothing_is_optimised_otherwise() {
+        for attribute in ["optimize(\"O0\")", "__optimize__(0, \"no-inline\")"] {
+            let left = squeezed(&format!("__attribute__((cold, {attribute})) [[gnu::{attribute}]] void f();"));
+            assert_eq!(left, "__attribute__((cold, unused)) [[gnu::unused]] void f();");
+        }
+        assert_eq!(squeezed("x = f((optimize(3))); optimize(4);"), "x = f((optimize(3))); optimize(4);");
+        let pragmas =
+            "#pragma GCC optimize (\"O0\")\n # pragma GCC push_options\nvoid f();\n#pragma GCC ivdep\n#pragma unroll\n";
+        let left = to_cpp(pragmas, HostCode::Kept);
+        assert!(!left.contains("optimize") && !left.contains("options"), "{left}");
+        assert!(left.contains("\nvoid f();\n#pragma GCC ivdep\n#pragma unroll\n"), "{left}");
     }
 
     #[test]

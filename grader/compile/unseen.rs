@@ -2,7 +2,8 @@
 //!
 //! `-fsanitize=thread` puts a hook before each load and store of an assignment, and none before the structure that a call
 //! takes or gives by value straight in memory (`take(*p)`, `a[i] = make()`). What is inlined is an assignment again.
-//! Source: GCC's gcc/tsan.cc (instrument_gimple), and the text that -fdump-tree-tsan writes.
+//! Source: GCC's gcc/tsan.cc (instrument_gimple), and the text that -fdump-tree-tsan-lineno-uid writes, where each variable has
+//! a number behind its name (`tileD.2360`) and a value on its way has only that (`D.2490`).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -87,38 +88,49 @@ impl Function<'_> {
         None
     }
 
-    fn words(&self) -> HashSet<&str> {
+    /// The words of its statements, without the numbers of variables and functions.
+    fn words(&self) -> HashSet<String> {
+        static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"D\.\d+"));
         let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-        self.lines.iter().flat_map(|line| line.split(move |c| !part(c))).collect()
+        let words = |line: &&str| {
+            let line = NUMBER.replace_all(line, " ");
+            line.split(|c| !part(c)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        self.lines.iter().flat_map(words).collect()
     }
 
     /// Whether a callee is a value (`f_25(D) (...)`) or a virtual function.
     fn calls_a_pointer(&self) -> bool {
         static CALL: LazyLock<Regex> =
-            LazyLock::new(|| pattern(r"(?:^|= )(?:[\w.]*_\d+(?:\(D\))?|OBJ_TYPE_REF\(.*\)) \("));
+            LazyLock::new(|| pattern(r"(?:^|= )(?:[^\s\[\]()&*,]*_\d+(?:\(D\))?|OBJ_TYPE_REF\(.*\)) \("));
         self.lines.iter().any(|line| CALL.is_match(&bare(line).0))
     }
 }
 
-/// A statement without what its strings say and the places that -lineno puts before its parts, and the line of the first of them in heat.cu.
+/// A statement without what its strings say and the places that -lineno puts before its parts, and the line of the first of
+/// them in heat.cu.
 fn bare(line: &str) -> (String, u32) {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\[\]\s]*):(\d+):\d+(?: discrim \d+)?\] "));
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\[\]]*):(\d+):\d+(?: discrim \d+)?\] "));
     static TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r#""(?:[^"\\]|\\.)*""#));
+    // What becomes of a call is noted behind it: `[return slot optimization]`, `[tail call]`.
+    static NOTES: LazyLock<Regex> = LazyLock::new(|| pattern(r";(?: \[[a-z ]+\])+$"));
     let in_heat = PLACE.captures_iter(line).find(|place| place[1].ends_with("heat.cu"));
     let at = in_heat.and_then(|place| place[2].parse().ok()).unwrap_or(0);
-    (TEXT.replace_all(&PLACE.replace_all(line.trim(), ""), "\"\"").into_owned(), at)
+    let statement = TEXT.replace_all(line.trim(), "\"\"");
+    let statement = PLACE.replace_all(&statement, "");
+    (NOTES.replace(&statement, ";").into_owned(), at)
 }
 
 /// The variable that a line of declarations declares.
 fn declared(statement: &str) -> Option<&str> {
     static DECLARATION: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^[A-Za-z_][\w:<>,*& ()]*[ *&]([A-Za-z_][\w.]*)(?:\[\d*\])*;$"));
+        LazyLock::new(|| pattern(r"^[^=]*[ *&]([^\s\[\]()*&=]*D\.\d+)(?:\[[^\]]*\])*;$"));
     // A shared array declared in the kernel.
-    let elsewhere = statement.starts_with("static ");
+    let elsewhere = statement.starts_with("static ") || statement.starts_with("extern ");
     Some(DECLARATION.captures(statement).filter(|_| !elsewhere)?.get(1)?.as_str())
 }
 
-/// Names of a head's parameters: `float take (struct One o, int n)`.
+/// Names of a head's parameters: `floatD.41 takeD.7 (struct OneD.5 oD.8, intD.9 nD.9)`.
 fn parameters(head: &str) -> Vec<String> {
     let inside = head.split_once(" (").map_or("", |(_, inside)| inside.trim_end_matches(')'));
     inside.split(',').filter_map(|one| one.rsplit([' ', '*', '&']).next()).map(str::to_owned).collect()
@@ -135,10 +147,7 @@ fn operands(statement: &str) -> Vec<&str> {
     if !is_call {
         return Vec::new();
     }
-    arguments(&call[open + 1..])
-        .into_iter()
-        .chain(result.map(|result| result.trim_end_matches(" [return slot optimization]")))
-        .collect()
+    arguments(&call[open + 1..]).into_iter().chain(result).collect()
 }
 
 /// The bracket that the end of the text closes.
@@ -166,36 +175,45 @@ fn arguments(inside: &str) -> Vec<&str> {
 
 /// Whether an operand lies in memory that is not the function's own: behind a pointer, or in a variable of another kind.
 fn is_elsewhere(operand: &str, own: &HashSet<String>) -> bool {
-    static REGISTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[\w.]*_\d+(?:\(D\))?$"));
-    static BASE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Za-z_][\w.]*"));
-    static OF_OWN: LazyLock<Regex> = LazyLock::new(|| pattern(r"&([A-Za-z_][\w.]*)"));
-    let constant =
-        operand.is_empty() || operand.starts_with(['&', '"', '-']) || operand.starts_with(|c: char| c.is_ascii_digit());
+    static REGISTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[^\s\[\]()&*,]*_\d+(?:\(D\))?$"));
+    // A name with its number, at the operand's beginning or behind its `&`.
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[^\s\[\]()&*,+]*?D\.\d+"));
+    static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"&([^\s\[\]()&*,+]*?D\.\d+)"));
+    let constant = operand.is_empty() || operand.starts_with(['&', '"', '-', '{']);
     if constant || REGISTER.is_match(operand) {
         return false;
     }
-    let is_own = |name: &str| {
-        // `loc.x` is a part of `loc`; `D.1234` is a name of the compiler's for a value on its way.
-        let first = name.split('.').next().unwrap_or_default();
-        first == "D" || own.contains(name) || own.contains(first)
-    };
+    let is_own = |name: &str| name.starts_with("D.") || own.contains(name);
     if operand.contains("MEM") || operand.contains('*') || operand.contains("->") {
-        return !OF_OWN.captures(operand).is_some_and(|found| is_own(&found[1]));
+        return !ADDRESS.captures(operand).is_some_and(|found| is_own(&found[1]));
     }
-    BASE.find(operand).is_some_and(|base| !is_own(base.as_str().trim_start_matches("VIEW_CONVERT_EXPR")))
+    let operand = operand
+        .split_once("VIEW_CONVERT_EXPR")
+        .map_or(operand, |(_, viewed)| viewed.rsplit('(').next().unwrap_or(viewed));
+    NAMED.find(operand).is_some_and(|base| !is_own(base.as_str()))
 }
 
-/// The text with every function that is not to be inlined inlined instead; `None` where there is none.
+/// The text with every function that is not to be inlined inlined instead; `None` where there is none. A barrier to the
+/// compiler at its beginning keeps its loads from being merged with those around the call, as the call itself would.
 pub fn inlined(text: &str) -> Option<String> {
+    const BARRIER: &str = " __asm__ volatile(\"\" ::: \"memory\");";
     let tokens = lex(text).tokens;
-    let kept_apart = tokens.iter().filter(|token| token.is("noinline") || token.is("__noinline__"));
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for token in kept_apart {
-        out.push_str(&text[at..token.span.start]);
-        out.push_str("always_inline");
-        at = token.span.end;
+    let mut edits: Vec<(std::ops::Range<usize>, &str)> = Vec::new();
+    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.is("noinline") || token.is("__noinline__")) {
+        edits.push((token.span.clone(), "always_inline"));
+        let end = tokens[at..].iter().find(|token| token.is(";") || token.is("{")).filter(|token| token.is("{"));
+        edits.extend(end.map(|body| (body.span.end..body.span.end, BARRIER)));
     }
-    (at > 0).then(|| out + &text[at..])
+    edits.sort_by_key(|(span, _)| span.start);
+    // A function may say it twice.
+    edits.dedup();
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (span, new) in &edits {
+        out.push_str(&text[at..span.start]);
+        out.push_str(new);
+        at = span.end;
+    }
+    (!edits.is_empty()).then(|| out + &text[at..])
 }
 
 #[cfg(test)]
@@ -205,45 +223,51 @@ mod tests {
     /// A function of a dump with these statements.
     fn dump(statements: &str) -> String {
         format!(
-            ";; Function hg_kernel (hg_kernel, funcdef_no=3)\n\nvoid hg_kernel (const float * in, struct F4 given, int n)\n{{\n  struct F4 loc[2];\n  \
-             struct F4 D.2431;\n  static struct F4 arr[8];\n  float _14;\n\n  <bb 2> [local count: 1073741824]:\n{statements}\n  return;\n\n}}\n"
+            ";; Function hg_kernel (hg_kernel, funcdef_no=3)\n\nvoidD.48 hg_kernelD.9 (const floatD.41 * inD.1, struct F4D.2 givenD.3, intD.9 \
+             nD.4)\n{{\n  struct F4D.2 locD.5[2];\n  struct F4D.2 D.2431;\n  static struct F4D.2 arrD.6[8];\n  floatD.41 _14;\n\n  \
+             <bb 2> [local count: 1073741824]:\n{statements}\n  return;\n\n}}\n"
         )
     }
 
     #[test]
     fn a_structure_that_a_call_takes_from_memory_or_gives_to_it_has_no_hook() {
         let unseen = [
-            "  [heat.cu:10:16] _14 = take ([heat.cu:10:16] MEM[(const struct One &)_1]);",
-            "  [heat.cu:10:16] _14 = take (_3, [heat.cu:10:16] *_1);",
-            "  [heat.cu:10:21] [heat.cu:10:8] arr[n_17(D)] = mk (_5);",
-            "  [heat.cu:10:21] MEM[(struct F4 *)_7] = mk (_6); [return slot optimization]",
-            "  [heat.cu:10:13] _31 = take ([heat.cu:10:13] MEM[(const struct F4 &)&arr + 32B]);",
-            "  [heat.cu:10:27] _29 = f_25(D) ([heat.cu:10:27] in_11(D)->part);",
+            "  [heat.cu:10:16] _14 = takeD.7 ([heat.cu:10:16] MEM[(const struct OneD.8 &)_1]);",
+            "  [heat.cu:10:16] _14 = takeD.7 (_3, [heat.cu:10:16] *_1);",
+            "  [heat.cu:10:21] [heat.cu:10:8] arrD.6[n_17(D)] = mkD.7 (_5);",
+            "  [heat.cu:10:21] MEM[(struct F4D.2 *)_7] = mkD.7 (_6); [return slot optimization]",
+            "  [heat.cu:10:21] MEM[(struct F4D.2 *)_7] = mkD.7 (_6); [return slot optimization] [tail call]",
+            "  [heat.cu:10:13] _31 = takeD.7 ([heat.cu:10:13] MEM[(const struct F4D.2 &)&arrD.6 + 32B]);",
+            "  [heat.cu:10:27] _29 = f_25(D) ([heat.cu:10:27] in_11(D)->partD.12);",
+            "  [heat.cu:10:27] _29 = takeD.7 ([heat.cu:10:27] locD.99[1]);",
+            "  [heat.cu:10:27] _29 = takeD.7 ([heat.cu:10:27] DD.98[1]);",
+            "  [heat.cu:10:27] _29 = takeD.7 ([my heat.cu:10:27] $tileD.97[1]);",
+            "  [heat.cu:10:27] _29 = takeD.7 ([heat.cu:10:27] αD.97.xD.96);",
         ];
         for statement in unseen {
-            let statement = statement.replace("; [return slot optimization]", ";");
-            assert_eq!(first_unseen(&dump(&statement)), Some(10), "{statement}");
+            assert_eq!(first_unseen(&dump(statement)), Some(10), "{statement}");
         }
-        assert_eq!(first_unseen(&dump("  _14 = take (*_1);")), Some(0), "no place");
+        assert_eq!(first_unseen(&dump("  _14 = takeD.7 (*_1);")), Some(0), "no place");
     }
 
     #[test]
     fn values_addresses_and_variables_of_the_functions_own_need_none() {
         let seen = [
-            "  [heat.cu:10:13] _31 = f_25(D) ([heat.cu:10:47] loc[n_17(D)]);",
-            "  [heat.cu:10:13] loc[1] = mk (2.0e+0);",
-            "  _31 = take (given);",
-            "  D.2431 = mk (_5);",
-            "  _31 = take (D.2431);",
-            "  _31 = take (MEM[(struct F4 *)&loc + 16B]);",
-            "  __tsan_read4 (&arr[3]);",
-            "  __builtin_memcpy (&loc, in_11(D), 16);",
+            "  [heat.cu:10:13] _31 = f_25(D) ([heat.cu:10:47] locD.5[n_17(D)]);",
+            "  [heat.cu:10:13] locD.5[1] = mkD.7 (2.0e+0);",
+            "  _31 = takeD.7 (givenD.3);",
+            "  _31 = takeD.7 (givenD.3.partD.12);",
+            "  D.2431 = mkD.7 (_5);",
+            "  _31 = takeD.7 (D.2431);",
+            "  _31 = takeD.7 ({});",
+            "  _31 = takeD.7 (MEM[(struct F4D.2 *)&locD.5 + 16B]);",
+            "  __builtin___tsan_read4D.20 (&arrD.6[3]);",
+            "  __builtin_memcpyD.21 (&locD.5, in_11(D), 16);",
             "  [heat.cu:10:5] *_5 = *_7;",
             "  if (_3 > _4)",
-            "  _5 = (long unsigned int) (_4);",
-            "  printf (\"%f, *p\", _14);",
-            "  hg_sync_threads (12);",
-            "  __cxxabiv1::__cxa_atexit (__dt_comp , &arr, &__dso_handle);",
+            "  _5 = (long unsigned intD.16) (_4);",
+            "  printfD.22 (\"%f, *p\", _14);",
+            "  hg_sync_threadsD.23 (12);",
         ];
         for statement in seen {
             assert_eq!(first_unseen(&dump(statement)), None, "{statement}");
@@ -258,9 +282,9 @@ mod tests {
             )
         };
         let with = |statement: &str| first_unseen(&(other("helper") + &dump(statement)));
-        assert_eq!(with("  hg_sync_threads (12);"), None, "an initialiser's");
-        assert_eq!(with("  ns::helper<4> (in_11(D));"), Some(0));
-        assert_eq!(with("  other_helper (in_11(D));"), None, "another name");
+        assert_eq!(with("  hg_sync_threadsD.23 (12);"), None, "an initialiser's");
+        assert_eq!(with("  ns::helper<4>D.50 (in_11(D));"), Some(0));
+        assert_eq!(with("  other_helperD.52 (in_11(D));"), None, "another name");
         assert_eq!(with("  _29 = f_25(D) (_3);"), Some(0), "whatever it points to");
         assert_eq!(with("  _29 = OBJ_TYPE_REF(_2;(struct B)b_3->0) (b_3);"), Some(0), "a virtual function");
         assert_eq!(with("  _5 = (long unsigned int) (_4);"), None);
@@ -271,9 +295,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_apart_is_inlined() {
-        let text = "__attribute__((noinline)) float f(One o); [[gnu::__noinline__]] float g(); int noinlined;";
-        let expected =
-            "__attribute__((always_inline)) float f(One o); [[gnu::always_inline]] float g(); int noinlined;";
+        let text =
+            "__attribute__((noinline)) float f(One o); [[gnu::__noinline__]] float g() { return 1; } int noinlined;";
+        let expected = "__attribute__((always_inline)) float f(One o); [[gnu::always_inline]] float g() { __asm__ volatile(\"\" ::: \
+                        \"memory\"); return 1; } int noinlined;";
         assert_eq!(inlined(text).as_deref(), Some(expected));
         assert_eq!(inlined("float f();"), None);
     }

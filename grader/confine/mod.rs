@@ -99,6 +99,13 @@ pub fn system_folders() -> Vec<PathBuf> {
     FOLDERS.map(PathBuf::from).into()
 }
 
+/// Closes all descriptors but the three standard ones: what a process was handed by mistake is none of its business. To be
+/// called before it opens any.
+pub(crate) fn close_inherited() {
+    // SAFETY: a plain system call; the caller has opened nothing that it could lose.
+    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
+}
+
 /// The folder around a file.
 fn folder_of(file: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("/")).to_owned()

@@ -68,9 +68,10 @@ pub fn start(errand: &Errand) -> Result<(Child, Leash)> {
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
     const NAME: &str = "heat-grader";
     let own = std::env::current_exe().unwrap_or_else(|_| NAME.into());
-    let above = own.ancestors().nth(2).map(|folder| folder.join(NAME));
-    let is_it = own.file_name().is_some_and(|name| name == NAME);
-    above.filter(|path| !is_it && path.is_file()).unwrap_or(own)
+    // Where cargo puts those.
+    let below = own.parent().filter(|folder| folder.file_name().is_some_and(|name| name == "deps"));
+    let beside = below.and_then(|folder| folder.parent()).map(|folder| folder.join(NAME));
+    beside.filter(|path| path.is_file()).unwrap_or(own)
 });
 
 impl Leash {

@@ -135,9 +135,7 @@ impl Errand {
 
 /// A warden's life. An error says that it never came to its errand.
 pub fn main() -> Result<()> {
-    // What this process was handed by mistake is no tool's.
-    // SAFETY: a plain system call; nothing of this process has opened a file yet.
-    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
+    super::close_inherited();
     let mut leash = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let signals = signals().context("cannot watch for the tool's end")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt what a tool leaves")?;

@@ -164,9 +164,9 @@ extern "C" fn warp_exchange(mask: u32, value: u64, _line: u32) -> *const u64 {
     unsafe { Lane::exchange(lane::current(), mask, value) }
 }
 
-extern "C" fn active_mask() -> u32 {
+extern "C" fn active_mask(site: usize) -> u32 {
     // SAFETY: as in `touch`.
-    unsafe { Lane::active_mask(lane::current()) }
+    unsafe { Lane::active_mask(lane::current(), site) }
 }
 
 extern "C" fn async_copy(to: *mut u8, from: *const u8, bytes: usize, zero_fill: usize, code: usize) {

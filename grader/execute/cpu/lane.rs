@@ -316,25 +316,36 @@ impl Lane {
         if self.warps[..warps].iter_mut().any(Warp::answer) { self.choose() } else { None }
     }
 
+    /// Threads of the running thread's warp, from and up to.
+    fn warp(&self) -> (usize, usize) {
+        let first = self.standing.thread & !31;
+        (first, (first + 32).min(self.count))
+    }
+
+    /// The next thread of the running thread's warp, after it and around, that need not wait; all have been started.
+    fn ready_in_warp(&self) -> Option<usize> {
+        let (current, (first, end)) = (self.standing.thread, self.warp());
+        (current + 1..end).chain(first..current).find(|&next| {
+            let thread = &self.threads[next];
+            // SAFETY: as in `choose`.
+            unsafe { *thread.waits_on != thread.wait_value }
+        })
+    }
+
     /// Chooses who goes on when a thread waits for its warp: first of all a thread of that warp, whose 32 stacks a core keeps
     /// close while those of a whole block take turns in its cache.
     fn choose_in_warp(&mut self) -> Option<*mut u8> {
-        let current = self.standing.thread;
-        let first = current & !31;
-        let end = (first + 32).min(self.count);
+        let (first, end) = self.warp();
         if self.started < end {
             return Some(self.start_next());
         }
-        for next in (current + 1..end).chain(first..current) {
-            let thread = &self.threads[next];
-            // SAFETY: as in `choose`.
-            if unsafe { *thread.waits_on != thread.wait_value } {
-                let context = thread.context;
-                self.set_current(next);
-                return Some(context);
-            }
+        if let Some(next) = self.ready_in_warp() {
+            let context = self.threads[next].context;
+            self.set_current(next);
+            return Some(context);
         }
-        self.choose()
+        // Nobody of this warp can go on, so those of it that ask at one place are together.
+        if self.warps[first / 32].answer() { self.choose_in_warp() } else { self.choose() }
     }
 
     /// Asks for the frames of the thread that will most likely go on after this one: a block's stacks together are larger
@@ -408,19 +419,23 @@ impl Lane {
         if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 }
     }
 
-    /// Lanes of the running thread's warp that are with it: those that ask the same before any of them goes on.
+    /// Lanes of the running thread's warp that are with it: those that ask at the same `site` before any of them goes on.
     ///
     /// # Safety
     /// Called on the running thread's own stack.
-    pub unsafe fn active_mask(lane: *mut Self) -> u32 {
+    pub unsafe fn active_mask(lane: *mut Self, site: usize) -> u32 {
         // SAFETY: as for `arrive`.
         unsafe {
             Self::needs_coroutines(lane);
             let this = &mut *lane;
             let (warp, lane_bit) = (this.standing.thread / 32, this.standing.thread % 32);
-            let (counter, value) = this.warps[warp].ask(lane_bit);
+            let (counter, value) = this.warps[warp].ask(lane_bit, site);
+            // The last one to come answers: a thread that waits cannot be the one that is chosen.
+            if this.started >= this.warp().1 && this.ready_in_warp().is_none() {
+                this.warps[warp].answer();
+            }
             Self::wait(lane, counter, value, Self::choose_in_warp);
-            (&(*lane).warps)[warp].with_me
+            (&(*lane).warps)[warp].with(lane_bit)
         }
     }
 

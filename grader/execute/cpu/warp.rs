@@ -16,10 +16,11 @@ pub struct Warp {
     #[expect(clippy::vec_box, reason = "waiting threads point into the groups, which must not move")]
     groups: Vec<Box<Group>>,
     returned: u32,
-    /// Lanes that ask who is with them, how often they were answered, and the last answer.
-    asking: u32,
-    answers: u32,
-    pub with_me: u32,
+    /// Lanes that ask who is with them, by where in the code they ask.
+    asking: Vec<(usize, u32)>,
+    /// How often each lane was answered, and its last answer.
+    answers: [u32; 32],
+    with: [u32; 32],
 }
 
 /// What a lane gets when it arrives.
@@ -38,26 +39,34 @@ impl Warp {
     /// Forgets everything; a new block begins.
     pub fn reset(&mut self) {
         self.returned = 0;
-        self.asking = 0;
+        self.asking.clear();
         for group in &mut self.groups {
             group.arrived = 0;
         }
     }
 
-    /// `lane` asks which lanes are with it (`__activemask`); it waits until the counter leaves the value.
-    pub fn ask(&mut self, lane: usize) -> (*const u32, u32) {
-        self.asking |= 1 << lane;
-        (&raw const self.answers, self.answers)
+    /// `lane` asks at `site` which lanes are with it (`__activemask`); it waits until the counter leaves the value.
+    pub fn ask(&mut self, lane: usize, site: usize) -> (*const u32, u32) {
+        match self.asking.iter_mut().find(|(other, _)| *other == site) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => self.asking.push((site, 1 << lane)),
+        }
+        (&raw const self.answers[lane], self.answers[lane])
     }
 
-    /// All other lanes wait elsewhere or have returned, so those that ask are together; whether there are any.
+    /// All other lanes wait elsewhere or have returned, so those that ask at one place are together; whether there are any.
     pub fn answer(&mut self) -> bool {
-        let any = self.asking != 0;
-        if any {
-            self.with_me = std::mem::take(&mut self.asking);
-            self.answers = self.answers.wrapping_add(1);
+        let Some((_, together)) = self.asking.pop() else { return false };
+        for lane in (0..32).filter(|lane| together >> lane & 1 == 1) {
+            self.with[lane] = together;
+            self.answers[lane] = self.answers[lane].wrapping_add(1);
         }
-        any
+        true
+    }
+
+    /// The last answer to a lane.
+    pub fn with(&self, lane: usize) -> u32 {
+        self.with[lane]
     }
 
     /// `lane` brings `value` to the exchange among `mask` (itself always included).

@@ -93,7 +93,8 @@ fn is_race_in_grid(hazard: &Hazard) -> bool {
 /// Whether a barrier that not all reach stands between the two lines of a race for shared memory.
 fn is_around(race: &Hazard, barrier: &Hazard) -> bool {
     let (Some(one), Some((_, Some(other))), Some(at)) = (race.place, race.other, barrier.place) else { return false };
-    let within = one.line.min(other.line) < at.line && at.line < one.line.max(other.line);
+    // The earlier access and the barrier may share a line.
+    let within = one.line.min(other.line) <= at.line && at.line < one.line.max(other.line);
     race.kind == HazardKind::ReadWriteRace && is_shared(race) && is_barrier(barrier) && within
 }
 
