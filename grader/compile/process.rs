@@ -154,15 +154,26 @@ impl Tool {
     /// Runs it to its end. An error means that it could not be started or waited for: a missing program, no file
     /// descriptors or processes left.
     pub fn run(&self) -> Result<Finished> {
+        for _ in 1..confine::STARTS {
+            if let Some(finished) = self.attempt()? {
+                return Ok(finished);
+            }
+        }
+        self.attempt()?.context("interrupted")
+    }
+
+    /// `None` when its warden was interrupted before it began.
+    fn attempt(&self) -> Result<Option<Finished>> {
         let started = Instant::now();
         let mut group = self.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
         let mut streams = Streams::new(&mut group.child, self.limits.output)?;
         let timed_out = group.watch(&mut streams, started + self.limits.wall)?;
         let status = group.end().with_context(|| format!("cannot start {}", self.program.display()))?;
+        let Some(status) = status else { return Ok(None) };
         streams.drain()?;
         let truncated = streams.truncated();
         let (stdout, stderr) = streams.into_text();
-        Ok(Finished {
+        Ok(Some(Finished {
             status: status.code(),
             signal: status.signal(),
             stdout,
@@ -170,7 +181,7 @@ impl Tool {
             truncated,
             wall: started.elapsed(),
             timed_out: timed_out.or_else(|| limit_of_signal(status.signal())),
-        })
+        }))
     }
 
     fn spawn(&self) -> Result<Group> {
@@ -252,8 +263,8 @@ impl Group {
     }
 
     /// Has the warden end its tree, then kills the group and reaps the warden: in this order, because the group's number
-    /// stays taken until then. Returns how the tool ended.
-    fn end(&mut self) -> Result<ExitStatus> {
+    /// stays taken until then. Returns how the tool ended; `None` when it never began.
+    fn end(&mut self) -> Result<Option<ExitStatus>> {
         self.leash.release();
         let patience = Instant::now() + WARDEN;
         while !self.has_exited()? && Instant::now() < patience {

@@ -99,6 +99,16 @@ pub fn system_folders() -> Vec<PathBuf> {
     FOLDERS.map(PathBuf::from).into()
 }
 
+/// How often a process is started that Ctrl-C ends before it has begun.
+pub const STARTS: usize = 5;
+
+/// Whether a process that has not begun was ended by the terminal: until it has a group of its own, Ctrl-C reaches it as well.
+/// Nothing of what it is for has happened then, so that it can be started again.
+pub fn is_interrupted(status: std::process::ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal().is_some_and(|signal| [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP].contains(&signal))
+}
+
 /// Closes all descriptors but the three standard ones: what a process was handed by mistake is none of its business. To be
 /// called before it opens any.
 pub(crate) fn close_inherited() {

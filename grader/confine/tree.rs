@@ -81,14 +81,16 @@ impl Leash {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// How the tool ended, once its warden has and was reaped with the status `warden`; else why it was not started.
-    pub fn status(&mut self, warden: ExitStatus) -> Result<ExitStatus> {
+    /// How the tool ended, once its warden has and was reaped with the status `warden`; else why it was not started. `None`
+    /// when the warden was interrupted before it began.
+    pub fn status(&mut self, warden: ExitStatus) -> Result<Option<ExitStatus>> {
         let mut word = Vec::new();
         self.socket.read_to_end(&mut word).ok();
         match postcard::from_bytes(&word) {
-            Ok(word) => warden::status_of(word),
+            Ok(word) => warden::status_of(word).map(Some),
+            Err(_) if super::is_interrupted(warden) => Ok(None),
             // One that was killed takes its tool along.
-            Err(_) if warden.code().is_none() => Ok(warden),
+            Err(_) if warden.code().is_none() => Ok(Some(warden)),
             Err(_) => bail!("its warden ended with {warden}"),
         }
     }

@@ -163,6 +163,17 @@ fn a_warden_on_its_own_ends_its_tree_when_the_leash_goes() {
 }
 
 #[test]
+fn a_warden_that_is_interrupted_before_it_began_is_no_end_of_its_tool() {
+    let folder = scratch().unwrap();
+    let mut group = Tool::new("/bin/sh", folder.path()).args(["-c", "exec sleep 300"]).spawn().unwrap();
+    rustix::process::kill_process(group.pid().unwrap(), Signal::INT).unwrap();
+    assert_eq!(group.end().unwrap(), None);
+    let mut killed = Tool::new("/bin/sh", folder.path()).args(["-c", "exec sleep 300"]).spawn().unwrap();
+    rustix::process::kill_process(killed.pid().unwrap(), Signal::KILL).unwrap();
+    assert_eq!(killed.end().unwrap().and_then(|status| status.signal()), Some(libc::SIGKILL));
+}
+
+#[test]
 fn dropping_a_running_tool_kills_its_group() {
     let folder = scratch().unwrap();
     let tool = Tool::new("/bin/sh", folder.path()).args(["-c", "sleep 300 & echo $! > pid; wait"]);

@@ -17,7 +17,7 @@ use super::process::{self, Event, WorkerProcess};
 use super::raw::{RawFault, RawHazard, RawObservation, Site};
 use super::symbols::Symbols;
 use super::yardstick::{LEAST, Yardstick};
-use crate::confine::calls;
+use crate::confine::{self, calls};
 use crate::execute::{
     Actor, Hazard, InputChange, LastWrite, Memory, Observation, Place, Processor, RunFault, Runner, SharedArray,
     SharedUse, Trial, Watch, limits, wire,
@@ -172,17 +172,23 @@ impl CpuRunner {
     /// Starts a worker and has it load the object. No learner's code runs yet, so a failure is the machine's.
     fn load(&self, object: &Path) -> Result<Loaded> {
         let map = ObjectMap::read(object)?;
-        let symbols = Symbols::read(object)?;
-        let mut worker = process::start(&self.executable)?;
-        let request = Request::Load { object: object.to_owned(), map: map.clone() };
-        // A worker that ends while loading shows as the end of its replies below.
-        let _ = worker.send(&request, &[]);
-        let mut loaded = Loaded { worker, naps: 0, map, symbols };
-        match loaded.next_event(0, LEAST) {
-            Ok(Event::Reply(Reply::Ready, _)) => Ok(loaded),
-            Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
-            _ => bail!("the worker process could not load the compiled kernel: {}", loaded.worker.take_output().trim()),
+        for _ in 0..confine::STARTS {
+            let mut worker = process::start(&self.executable)?;
+            let request = Request::Load { object: object.to_owned(), map: map.clone() };
+            // A worker that ends while loading shows as the end of its replies below.
+            let _ = worker.send(&request, &[]);
+            let mut loaded = Loaded { worker, naps: 0, map: map.clone(), symbols: Symbols::read(object)? };
+            match loaded.next_event(0, LEAST) {
+                Ok(Event::Reply(Reply::Ready, _)) => return Ok(loaded),
+                Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
+                Ok(Event::Ended) if loaded.worker.wait_briefly().is_some_and(confine::is_interrupted) => {}
+                _ => {
+                    let said = loaded.worker.take_output();
+                    bail!("the worker process could not load the compiled kernel: {}", said.trim())
+                }
+            }
         }
+        bail!("the worker process was interrupted")
     }
 
     /// The worker for a trial, started when there is none.

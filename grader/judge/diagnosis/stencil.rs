@@ -68,6 +68,15 @@ impl Sides {
             [] => "no side".to_owned(),
         }
     }
+
+    /// A tile by the lengths that these sides show: `32 columns by 8 rows`, `60 columns`.
+    pub fn tile(self, (rows, columns): (usize, usize)) -> String {
+        match (self.west || self.east, self.north || self.south) {
+            (true, false) => format!("{columns} columns"),
+            (false, true) => format!("{rows} rows"),
+            _ => format!("{columns} columns by {rows} rows"),
+        }
+    }
 }
 
 /// What the first timestep leaves in a cell of the shared copy.

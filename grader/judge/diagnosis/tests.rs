@@ -255,7 +255,7 @@ fn a_halo_that_is_too_small_is_told_with_its_tile() {
     assert_eq!(codes(&narrow), [Code::HaloTooSmall]);
     assert!(said(&narrow).contains("every side of each tile of 32 columns by 8 rows"), "{}", said(&narrow));
     let one_side = tiled(&u, (8, 32), load, |top, _, row, column| in_interior(row, column) && row >= top as isize);
-    assert!(said(&one_side).contains("the north side of each tile"), "{}", said(&one_side));
+    assert!(said(&one_side).contains("the north side of each tile of 8 rows."), "{}", said(&one_side));
     // Loaded as far as one cell around the tile of 16 x 16, though the block has 20 x 20 threads.
     let near = |at: isize, first: usize| at >= first as isize - 1 && at <= first as isize + 16;
     let short = tiled(

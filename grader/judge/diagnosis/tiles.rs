@@ -107,10 +107,9 @@ fn halo(scene: &Scene, size: (usize, usize), origin: usize) -> Option<Cause> {
         Halo::Loaded(_) => "Only one cell around the tile is loaded; two timesteps need two.",
     };
     Some(Cause::tried(Code::HaloTooSmall, said, scene).with(format!(
-        "It happens along {} of each tile of {} columns by {} rows.",
+        "It happens along {} of each tile of {}.",
         sides.words(),
-        size.1,
-        size.0
+        sides.tile(size)
     )))
 }
 
@@ -149,9 +148,9 @@ fn swapped(scene: &Scene, size: (usize, usize), origin: usize) -> Option<Cause> 
     axes.into_iter().find_map(|(rows, columns, names)| {
         let fits = |mirrored| makes(scene, &Swapped { rows, columns, mirrored }, size, origin);
         [false, true].into_iter().any(fits).then(|| {
+            let sides = Sides { north: rows, south: rows, west: columns, east: columns };
             let said = format!("The halos on the {names} sides of each tile are in each other's place.");
-            Cause::tried(Code::NeighboursSwapped, said, scene)
-                .with(format!("The tiles are {} columns by {} rows.", size.1, size.0))
+            Cause::tried(Code::NeighboursSwapped, said, scene).with(format!("Each tile has {}.", sides.tile(size)))
         })
     })
 }
