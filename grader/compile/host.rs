@@ -78,6 +78,9 @@ const INLINING: [&str; 8] = [
     "large-function-growth=100000",
 ];
 
+/// The symbol whose value is the line of an access without a hook, in objects that have one.
+pub const UNSEEN: &str = "hg_unseen_access_at_line";
+
 /// How often host code is left out before g++'s rejection counts: one missing header shows at a time.
 const LEFT_OUT: usize = 24;
 
@@ -330,9 +333,6 @@ impl Bench<'_> {
         })
     }
 }
-
-/// The symbol whose value is the line of an access without a hook, in objects that have one.
-pub const UNSEEN: &str = "hg_unseen_access_at_line";
 
 /// An object whose symbols are all there, so that a missing one shows now and not when it is loaded; and of which nothing
 /// runs when it is loaded: constructors are out of the loader's sight, and the name of an initial function is nobody's.

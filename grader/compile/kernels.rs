@@ -61,10 +61,9 @@ pub fn entries(ptx: &str) -> Vec<Entry> {
 /// The most threads that a block of the kernel may have (`__launch_bounds__`), by its path without template arguments, or
 /// where none has that by its name; `None` where the PTX sets no bound, or its instances differ.
 pub fn most_threads(ptx: &str, kernel: &str) -> Option<u32> {
+    // Between the parameters and the body stand directives with numbers, this one among them.
     static BOUND: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"\.entry\s+([\w$%]+)\s*(?:\([^)]*\))?(?:\s*\.(?:noreturn|minnctapersm|maxnreg)\b[\d,\s]*)*\s*\.maxntid\s+([\d,\s]+)",
-        )
+        pattern(r"\.entry\s+([\w$%]+)\s*(?:\([^)]*\))?(?:\s*\.\w+[\d,\s]*?)*?\s*\.maxntid\s+([\d,\s]+)")
     });
     let path_of = |mangled: &str| {
         let demangled = demangle(mangled);

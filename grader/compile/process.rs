@@ -165,10 +165,11 @@ impl Tool {
     /// `None` when its warden was interrupted before it began.
     fn attempt(&self) -> Result<Option<Finished>> {
         let started = Instant::now();
-        let mut group = self.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
+        let cannot_start = || format!("cannot start {}", self.program.display());
+        let mut group = self.spawn().with_context(cannot_start)?;
         let mut streams = Streams::new(&mut group.child, self.limits.output)?;
         let timed_out = group.watch(&mut streams, started + self.limits.wall)?;
-        let status = group.end().with_context(|| format!("cannot start {}", self.program.display()))?;
+        let status = group.end().with_context(cannot_start)?;
         let Some(status) = status else { return Ok(None) };
         streams.drain()?;
         let truncated = streams.truncated();

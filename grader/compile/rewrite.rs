@@ -45,7 +45,7 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
             // An attribute that takes as many arguments and does nothing.
             edits.replace(token.span.clone(), "deprecated");
         } else if ["optimize", "__optimize__"].iter().any(|word| token.is(word)) && is_attribute(&tokens, position) {
-            let end = closing(&tokens, position + 1);
+            let end = matching(&tokens, position + 1, ["(", ")"]);
             edits.replace(token.span.start..tokens[end].span.end, "unused");
         }
     }
@@ -138,18 +138,6 @@ fn is_attribute(tokens: &[Token], position: usize) -> bool {
         }
     }
     false
-}
-
-/// The bracket that closes the one at a position.
-fn closing(tokens: &[Token], open: usize) -> usize {
-    let mut depth = 0;
-    for (index, token) in tokens.iter().enumerate().skip(open) {
-        depth += i32::from(token.is("(")) - i32::from(token.is(")"));
-        if depth == 0 {
-            return index;
-        }
-    }
-    tokens.len() - 1
 }
 
 /// Lines that set how what follows is optimised. A function that is optimised otherwise passes g++'s hooks by.
@@ -291,7 +279,7 @@ fn host_bodies(tokens: &[Token]) -> Vec<Range<usize>> {
             position += 1;
             continue;
         }
-        let end = matching_brace(tokens, position);
+        let end = matching(tokens, position, ["{", "}"]);
         let launches = tokens[position..end].iter().any(|token| token.is("<<<"));
         if launches || is_main(&tokens[..position]) {
             bodies.push(tokens[position].span.end..tokens[end].span.start);
@@ -302,10 +290,11 @@ fn host_bodies(tokens: &[Token]) -> Vec<Range<usize>> {
     bodies
 }
 
-fn matching_brace(tokens: &[Token], open: usize) -> usize {
+/// Where the bracket at a position is closed, braces by braces and so on; the end where it never is.
+fn matching(tokens: &[Token], open: usize, [opens, closes]: [&str; 2]) -> usize {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate().skip(open) {
-        depth += i32::from(token.is("{")) - i32::from(token.is("}"));
+        depth += i32::from(token.is(opens)) - i32::from(token.is(closes));
         if depth == 0 {
             return index;
         }

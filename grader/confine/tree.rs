@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::warden::{self, Errand};
+use super::warden::{self, Errand, Word};
 
 /// Where the kernel lists the children of the thread that asks.
 pub const CHILDREN: &str = "/proc/thread-self/children";
@@ -86,8 +86,8 @@ impl Leash {
     pub fn status(&mut self, warden: ExitStatus) -> Result<Option<ExitStatus>> {
         let mut word = Vec::new();
         self.socket.read_to_end(&mut word).ok();
-        match postcard::from_bytes(&word) {
-            Ok(word) => warden::status_of(word).map(Some),
+        match postcard::from_bytes::<Word>(&word) {
+            Ok(word) => word.status().map(Some),
             Err(_) if super::is_interrupted(warden) => Ok(None),
             // One that was killed takes its tool along.
             Err(_) if warden.code().is_none() => Ok(Some(warden)),

@@ -59,6 +59,16 @@ pub enum Word {
     Ended(i32),
 }
 
+impl Word {
+    /// How the tool ended; else why it was not started.
+    pub fn status(self) -> Result<ExitStatus> {
+        match self {
+            Self::Ended(status) => Ok(ExitStatus::from_raw(status)),
+            Self::NotStarted(why) => bail!(why),
+        }
+    }
+}
+
 impl Errand {
     /// Writes it with its length in front.
     pub fn send(&self, to: &mut impl Write) -> Result<()> {
@@ -247,12 +257,4 @@ fn is_asked_to_end(mut signals: &File) -> bool {
     let mut info = [0; size_of::<libc::signalfd_siginfo>()];
     // The number is the structure's first field (signalfd(2)).
     signals.read_exact(&mut info).is_ok() && info[..4] == (libc::SIGTERM as u32).to_ne_bytes()
-}
-
-/// The wait status that a word tells of; else why there is none.
-pub fn status_of(word: Word) -> Result<ExitStatus> {
-    match word {
-        Word::Ended(status) => Ok(ExitStatus::from_raw(status)),
-        Word::NotStarted(why) => bail!(why),
-    }
 }

@@ -28,11 +28,6 @@ pub fn arguments() -> &'static [&'static str] {
     if super::wanted() { &[] } else { &["--no-sandbox"] }
 }
 
-/// First of all. Files that stay open count against the worker's own few.
-pub fn begin() {
-    super::close_inherited();
-}
-
 /// Before an object is loaded, and before this process has a second thread: files, most system calls, limits.
 pub fn before_loading(object: &Path) -> Result<()> {
     for library in LIBRARIES {

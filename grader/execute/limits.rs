@@ -2,7 +2,9 @@
 //! lesson supports; the lowest of them is sm_75 (Tesla T4).
 //! Source: CUDA C++ Programming Guide, table of technical specifications per compute capability.
 
-use crate::submission::Geometry;
+use std::sync::Arc;
+
+use crate::submission::{Geometry, GeometryOf};
 
 const THREADS: u64 = 1024;
 const BLOCK: [u32; 3] = [1024, 1024, 64];
@@ -31,7 +33,7 @@ pub fn check(geometry: &Geometry, static_shared: u64) -> Result<(), String> {
 pub fn check_for(arch: u32, geometry: &Geometry, static_shared: u64) -> Result<(), String> {
     let Geometry { grid, block, shared } = geometry;
     let shape = |[x, y, z]: [u32; 3]| if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") };
-    let threads = block.iter().map(|&side| u64::from(side)).product::<u64>();
+    let threads = threads(geometry);
     if grid.contains(&0) {
         return Err(format!("the grid has no blocks ({})", shape(*grid)));
     }
@@ -53,6 +55,23 @@ pub fn check_for(arch: u32, geometry: &Geometry, static_shared: u64) -> Result<(
         return Err(format!("a block asks for {bytes} bytes of shared memory; sm_{arch} has at most {most}"));
     }
     Ok(())
+}
+
+/// The same launch, refused where its block has more threads than the kernel promises to the compiler (`__launch_bounds__`).
+pub fn bounded(geometry: Arc<GeometryOf>, most: u32) -> Arc<GeometryOf> {
+    Arc::new(move |n| {
+        let launch = geometry(n)?;
+        let threads = threads(&launch);
+        if threads > u64::from(most) {
+            return Err(format!("a block of {threads} threads, where the kernel's __launch_bounds__ allows {most}"));
+        }
+        Ok(launch)
+    })
+}
+
+/// Threads of a block.
+fn threads(launch: &Geometry) -> u64 {
+    launch.block.iter().fold(1, |all, &side| all.saturating_mul(side.into()))
 }
 
 #[cfg(test)]

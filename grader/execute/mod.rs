@@ -254,6 +254,13 @@ pub struct Hazard {
     pub count: u64,
 }
 
+impl Hazard {
+    /// Whether its two threads are of two blocks.
+    pub fn is_between_blocks(&self) -> bool {
+        self.actor.zip(self.other).is_some_and(|(actor, (other, _))| actor.block != other.block)
+    }
+}
+
 /// What runs a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {

@@ -18,6 +18,7 @@ use crate::compile::preprocessed::Preprocessed;
 use crate::compile::process::Limit;
 use crate::compile::toolkit::{HostCompiler, Lookup, Toolkit, find_sanitizer};
 use crate::execute::cuda::GpuInfo;
+use crate::execute::limits;
 use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::judge::answer::{Given, GivenRow};
@@ -276,7 +277,7 @@ impl Stations for Machine<'_> {
         let shipped = Shipped { exercise: self.exercise };
         let threads = self.order.threads;
         let (kernel, text) = (found.kernel.name.clone(), source.text.clone());
-        let of_cpu = self.bound.get().map_or_else(|| geometry.clone(), |&most| bounded(geometry.clone(), most));
+        let of_cpu = self.bound.get().map_or_else(|| geometry.clone(), |&most| limits::bounded(geometry.clone(), most));
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
                 if let Some(reason) = self.other_code(&builds, &kernel) {
@@ -400,16 +401,4 @@ fn launch_check(fault: &LaunchFault) -> Check {
     let mut check = Check::new(CheckId::Launch, Status::Fail, fault.to_string()).at(place);
     check.details = fault.details();
     check
-}
-
-/// The same launch, refused where its block has more threads than the kernel promises to the compiler.
-fn bounded(geometry: Arc<GeometryOf>, most: u32) -> Arc<GeometryOf> {
-    Arc::new(move |n| {
-        let launch = geometry(n)?;
-        let threads = launch.block.iter().fold(1u64, |all, &side| all.saturating_mul(side.into()));
-        if threads > u64::from(most) {
-            return Err(format!("a block of {threads} threads, where the kernel's __launch_bounds__ allows {most}"));
-        }
-        Ok(launch)
-    })
 }

@@ -185,11 +185,6 @@ pub(super) fn raced_for<'h>(hazard: &Hazard, mut all: impl Iterator<Item = &'h H
     all.any(|other| other.kind == HazardKind::ReadWriteRace && same(other))
 }
 
-/// Whether a race is one of threads of two blocks.
-pub(super) fn between_blocks(hazard: &Hazard) -> bool {
-    hazard.actor.zip(hazard.other).is_some_and(|(actor, (other, _))| actor.block != other.block)
-}
-
 /// What to look at next, by what was touched.
 fn advice_on(hazard: &Hazard, seen: &Seen) -> &'static str {
     match (hazard.kind, &hazard.memory) {
@@ -199,7 +194,7 @@ fn advice_on(hazard: &Hazard, seen: &Seen) -> &'static str {
         (HazardKind::OutOfRange, Some(Memory::Shared { .. } | Memory::SharedRow { .. } | Memory::Local { .. })) => {
             "Compare the largest index with the size the array is declared with: the apron has a halo on each side."
         }
-        (HazardKind::ReadWriteRace, _) if between_blocks(hazard) => {
+        (HazardKind::ReadWriteRace, _) if hazard.is_between_blocks() => {
             "No __syncthreads() makes one block wait for another: within a launch no block may read what another one writes."
         }
         (HazardKind::OutOfRange, Some(Memory::Wild { .. })) => {

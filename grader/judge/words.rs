@@ -1,7 +1,6 @@
 //! The grader's turns of phrase: places, threads, numbers. Everything that names one of them goes through here, so that
 //! the same thing reads the same in every check.
 
-use super::hazards::between_blocks;
 use crate::execute::{Actor, Hazard, HazardKind, Memory, Place};
 
 /// `4186116` as `4,186,116`.
@@ -123,7 +122,7 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::SameValueRace => {
             format!("two threads write the same value to {target} with no barrier between them")
         }
-        HazardKind::ReadWriteRace if between_blocks(hazard) => {
+        HazardKind::ReadWriteRace if hazard.is_between_blocks() => {
             format!("{access} {target} races with another block's access: nothing orders blocks within a launch")
         }
         HazardKind::ReadWriteRace => {

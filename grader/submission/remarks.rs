@@ -11,11 +11,8 @@ use super::lexer::{Token, TokenKind};
 use super::program::{Function, Program};
 use ways::{Way, Ways, arguments};
 
-#[path = "remarks_copies.rs"]
 mod copies;
-#[path = "remarks_grids.rs"]
 mod grids;
-#[path = "remarks_ways.rs"]
 mod ways;
 
 /// A fault of the host's code.

@@ -108,6 +108,7 @@ void hg_copy_issue(void* to, const void* from, size_t bytes, size_t zero_fill);
 void hg_copy_commit();
 void hg_copy_land(unsigned newest_left);
 void hg_atomic(const void* address, size_t bytes);
+// why: 0 the kernel asked for it, 1 an assertion, 2 a misaligned asynchronous copy
 [[noreturn]] void hg_trap(int why);
 [[noreturn]] void hg_unsupported(const char* construct);
 unsigned long long hg_clock();

@@ -297,7 +297,6 @@ impl Checker {
     }
 
     /// Full check of one access. Returns the bytes to count as read from global memory.
-    #[inline]
     pub fn touch(&mut self, touch: Touch, standing: &Standing) -> usize {
         let index_told = self.pending_index.is_some();
         if self.pending_write.is_some() || index_told {

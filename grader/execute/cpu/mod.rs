@@ -25,6 +25,7 @@ mod stacks;
 mod switch;
 mod symbols;
 mod tally;
+mod telling;
 mod warp;
 pub mod worker;
 mod yardstick;

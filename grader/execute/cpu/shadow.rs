@@ -8,19 +8,15 @@
 pub struct Access(pub u64);
 
 impl Access {
-    #[inline]
     pub fn new(time: u32, block: u32, thread: usize) -> Self {
         Self((u64::from(time) << 32) | (u64::from(block & 0x3f_ffff) << 10) | (thread as u64 & 0x3ff))
     }
-    #[inline]
     pub fn time(self) -> u32 {
         (self.0 >> 32) as u32
     }
-    #[inline]
     pub fn block(self) -> u32 {
         (self.0 >> 10) as u32 & 0x3f_ffff
     }
-    #[inline]
     pub fn thread(self) -> usize {
         (self.0 & 0x3ff) as usize
     }
@@ -40,7 +36,6 @@ pub struct Now<'a> {
 
 impl Now<'_> {
     /// Whether `past` happened before this thread's present, or is its own.
-    #[inline]
     pub fn after(&self, past: Access) -> bool {
         let time = past.time();
         if time < self.launch {
@@ -93,7 +88,6 @@ impl Shadow {
         Self { start, cells: vec![[0; 5]; bytes.div_ceil(4) + 1] }
     }
 
-    #[inline]
     fn words(&self, address: usize, bytes: usize) -> impl Iterator<Item = (usize, u8)> + use<> {
         let (start, from) = (self.start, address.saturating_sub(self.start));
         debug_assert!(address >= start);
@@ -105,13 +99,11 @@ impl Shadow {
     }
 
     /// Whether the whole access is covered by this shadow.
-    #[inline]
     pub fn covers(&self, address: usize, bytes: usize) -> bool {
         address >= self.start && address + bytes <= self.start + self.cells.len() * 4
     }
 
     /// Records a read; reports the first unordered write, and the oldest last write among its words.
-    #[inline]
     pub fn read(&mut self, address: usize, bytes: usize, site: u32, now: Now) -> ReadReport {
         let mut report = ReadReport { conflict: None, written: u32::MAX };
         for (word, mask) in self.words(address, bytes) {
@@ -128,7 +120,6 @@ impl Shadow {
     }
 
     /// Records a write (`atomic` ones do not conflict with each other); reports the first unordered access.
-    #[inline]
     pub fn write(&mut self, address: usize, bytes: usize, site: u32, now: Now, atomic: bool) -> Option<Conflict> {
         let mut conflict = None;
         for (word, mask) in self.words(address, bytes) {

@@ -99,7 +99,6 @@ impl Stacks {
     }
 
     /// Gives a stack back.
-    #[inline]
     pub fn give(&mut self, index: u32) {
         self.free.push(index);
     }
@@ -111,7 +110,6 @@ impl Stacks {
     }
 
     /// Whether `address` lies in any of the stacks.
-    #[inline]
     pub fn contain(&self, address: usize) -> bool {
         address.wrapping_sub(self.base as usize) < self.count * SPACING
     }

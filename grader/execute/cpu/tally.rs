@@ -44,7 +44,6 @@ impl Tally {
     }
 
     /// An access of the block with that flat number to whole or part cells, all inside the grid: `offset` is in bytes.
-    #[inline]
     pub fn grid(&mut self, touch: Touch, input: bool, offset: usize, block: u32) {
         let cells = offset / 4..(offset + touch.bytes).div_ceil(4).min(self.all.len());
         match touch.kind {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Cause;
 use super::code::Code;
 use crate::execute::{Hazard, HazardKind, Memory};
-use crate::judge::hazards::{SeenHazard, between_blocks, raced_for, subject};
+use crate::judge::hazards::{SeenHazard, raced_for, subject};
 
 /// Hazards named as evidence of one cause.
 const NAMED: usize = 3;
@@ -64,10 +64,10 @@ fn code_of(hazard: &Hazard, all: &[SeenHazard]) -> Option<Code> {
         HazardKind::ReadWriteRace if shared && others().any(|barrier| is_around(hazard, barrier)) => return None,
         HazardKind::ReadWriteRace if shared => Code::MissingBarrier,
         // Threads that meet in a grid meet across blocks as well, sooner or later.
-        HazardKind::ReadWriteRace if others().any(|other| is_race_in_grid(other) && between_blocks(other)) => {
+        HazardKind::ReadWriteRace if others().any(|other| is_race_in_grid(other) && other.is_between_blocks()) => {
             Code::BlocksExchange
         }
-        HazardKind::ReadWriteRace if hazard.other.is_some() && !between_blocks(hazard) => Code::MissingBarrier,
+        HazardKind::ReadWriteRace if hazard.other.is_some() && !hazard.is_between_blocks() => Code::MissingBarrier,
         HazardKind::ReadWriteRace => Code::BlocksExchange,
         // An index past the end of a row leads to the word of another thread.
         HazardKind::WriteWriteRace if others().any(|stray| strays_into(stray, hazard)) => return None,

@@ -29,7 +29,6 @@ pub(super) struct Barrier {
 
 impl Barrier {
     /// A new block: nobody has arrived.
-    #[inline]
     pub(super) fn begin_block(&mut self) {
         (self.arrived, self.first, self.reduced) = (0, None, [REDUCE_START; 2]);
         (self.whole, self.gone_ahead) = (false, 0);
@@ -113,7 +112,6 @@ impl Lane {
     }
 
     /// Whether the running thread has arrived at a barrier that it has not waited at.
-    #[inline]
     pub fn has_arrived_ahead(&self) -> bool {
         self.threads[self.standing.thread].arrived_ahead
     }
