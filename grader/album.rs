@@ -10,10 +10,7 @@ use crate::report::{Report, apron, picture};
 
 /// The files, and what each shows.
 const FILES: [(&str, &str); 3] = [
-    (
-        "error-map.png",
-        "where the grid is wrong: yellow is off by the least, dark blue by the most, a cross NaN or infinite",
-    ),
+    ("error-map.png", "where it is wrong: yellow little, blue much, a cross NaN"),
     ("reads-map.png", "how often each cell is read"),
     ("apron.svg", "what one block reads and writes"),
 ];

@@ -145,6 +145,9 @@ fn blocks_that_meet_in_a_grid_are_told_of_blocks() {
     let race = check(&judged(&seeing(FakeEngine::right(), vec![met(1)])), CheckId::Race).clone();
     assert!(race.summary.contains("races with another block's access"), "{race:?}");
     assert!(race.details[1].starts_with("No __syncthreads() makes one block wait for another"), "{race:?}");
+    let stored = Hazard { kind: HazardKind::WriteWriteRace, ..met(1) };
+    let judgement = judged(&seeing(FakeEngine::right(), vec![met(0), stored]));
+    assert_eq!(codes(&judgement), [Code::BlocksExchange, Code::TwoWriters], "blocks meet there by their stores");
     let own = judged(&seeing(FakeEngine::right(), vec![met(0)]));
     assert_eq!(codes(&own), [Code::MissingBarrier]);
 }

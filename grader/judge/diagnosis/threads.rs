@@ -87,7 +87,7 @@ fn is_barrier(hazard: &Hazard) -> bool {
 }
 
 fn is_race_in_grid(hazard: &Hazard) -> bool {
-    hazard.kind == HazardKind::ReadWriteRace && !is_shared(hazard)
+    matches!(hazard.kind, HazardKind::ReadWriteRace | HazardKind::WriteWriteRace) && !is_shared(hazard)
 }
 
 /// Whether a barrier that not all reach stands between the two lines of a race for shared memory.
