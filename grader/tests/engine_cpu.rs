@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use heat_grader::compile::host::{HostBuilds, HostCode, Wanted, build};
 use heat_grader::compile::nvcc::Outcome;
 use heat_grader::compile::toolkit::find_host_compiler;
-use heat_grader::execute::cpu::{CpuRunner, Program};
+use heat_grader::execute::cpu::{CpuRunner, Program, Role, Yardstick};
 use heat_grader::execute::{Actor, HazardKind, LastWrite, Memory, Observation, RunFault, Runner, Trial, Watch};
 use heat_grader::grid::{Grid, Window};
 use heat_grader::submission::Geometry;
@@ -271,4 +272,17 @@ fn every_read_of_a_launch_is_counted_at_its_cell_and_one_blocks_by_themselves() 
     assert_eq!(block.shared, 34 * 10 * 4);
     let unasked = run(&mut built(&reference, "heatStepTiled"), &trial(100, 1, Watch::Full));
     assert_eq!(unasked.cell_reads, None);
+}
+
+#[test]
+fn a_launch_that_spins_is_told_with_its_line_whenever_it_is_asked() {
+    let source = read("fixtures/wrong/spins_on_flag/heat.cu");
+    let spins = 1 + source.lines().position(|line| line.contains("while (turn")).expect("it spins") as u32;
+    let Built { runner, _builds } = built(&source, "heatTwoStep");
+    let mut runner = runner.with_role(Role::Submission(Yardstick::allowing(Duration::ZERO)));
+    for at in 0..60 {
+        let seen = runner.run(&trial(100, 1, Watch::Full)).expect("the engine works");
+        let Some(RunFault::Hang { place: Some(place), .. }) = &seen.fault else { panic!("{at}: {:?}", seen.fault) };
+        assert!((spins..=spins + 1).contains(&place.line), "{at}: {place:?}");
+    }
 }

@@ -12,7 +12,7 @@ use crossbeam_channel::RecvTimeoutError;
 use super::message::{Reply, Request, Run};
 use super::object::ObjectMap;
 use super::process::{self, Event, WorkerProcess};
-use super::raw::{RawFault, RawObservation, Site};
+use super::raw::{RawFault, RawObservation};
 use super::symbols::Symbols;
 use super::telling::{Raw, Telling};
 use super::yardstick::{LEAST, Yardstick};
@@ -323,13 +323,14 @@ impl Loaded {
 
     /// A launch used up its CPU time: asks where it stands, then ends the worker.
     fn hang(&mut self, launch: u32, cpu: Duration) -> RunFault {
-        process::ask_where(&self.worker);
         let (mut place, mut actor) = (None, None);
         let patience = Instant::now();
         while patience.elapsed() < Duration::from_secs(2) {
+            // Again, where the last moment did not tell.
+            process::ask_where(&self.worker);
             match self.worker.events.recv_timeout(GLANCE) {
-                Ok(Event::Reply(Reply::Signal { code, actor: who, .. }, _)) => {
-                    (place, actor) = (self.symbols.place(Site::Code(code)), who);
+                Ok(Event::Reply(Reply::Signal { codes, actor: who, .. }, _)) => {
+                    (place, actor) = (self.symbols.place_of_any(&codes), who);
                     break;
                 }
                 Ok(Event::Ended | Event::Garbled) | Err(RecvTimeoutError::Disconnected) => break,
@@ -345,10 +346,10 @@ impl Loaded {
         let crash = |what: String| RunFault::Crash { launch, what, memory: None, place: None, actor: None };
         let denied = |what: String, place| RunFault::Denied { launch, what, place };
         match event {
-            Event::Reply(Reply::Signal { signal: libc::SIGSYS, address, code, .. }, _) => {
-                denied(calls::attempt(address as libc::c_long), self.symbols.place(Site::Code(code)))
+            Event::Reply(Reply::Signal { signal: libc::SIGSYS, address, codes, .. }, _) => {
+                denied(calls::attempt(address as libc::c_long), self.symbols.place_of_any(&codes))
             }
-            Event::Reply(Reply::Signal { signal, address, code, actor, stack_overflow }, _) => RunFault::Crash {
+            Event::Reply(Reply::Signal { signal, address, codes, actor, stack_overflow }, _) => RunFault::Crash {
                 launch,
                 what: if stack_overflow {
                     "a thread's local memory overflowed its stack".to_owned()
@@ -356,7 +357,7 @@ impl Loaded {
                     signal_words(signal)
                 },
                 memory: (signal == libc::SIGSEGV && !stack_overflow).then_some(Memory::Wild { address }),
-                place: self.symbols.place(Site::Code(code)),
+                place: self.symbols.place_of_any(&codes),
                 actor,
             },
             Event::Ended => match self.worker.wait_briefly() {

@@ -48,11 +48,12 @@ pub enum Reply {
     /// The grid after a launch; the blob holds it.
     Grid(u32),
     Done(Box<RawObservation>),
-    /// A signal ended the run (of SIGSYS, `address` is the number of the system call), or the grader asked where it stands (SIGUSR1). Written by the signal handler.
+    /// A signal ended the run (of SIGSYS, `address` is the number of the system call), or the grader asked where it stands (SIGUSR1). `codes` are
+    /// code addresses, the innermost first. Written by the signal handler.
     Signal {
         signal: i32,
         address: u64,
-        code: u64,
+        codes: Vec<u64>,
         actor: Option<Actor>,
         stack_overflow: bool,
     },

@@ -11,8 +11,12 @@ use super::lane;
 
 /// Bytes of the alternate stack of each lane's OS thread.
 const ALTERNATE: usize = 64 * 1024;
-/// Words of the stack searched for a return address into heat.cu.
+/// Words of the stack searched for return addresses into heat.cu.
 const SEARCHED: usize = 256;
+/// Most of them that are told.
+const MOST_CODES: usize = 8;
+/// How often the question may come at a moment in which the lane's own code does not tell the line.
+const MOST_UNCLEAR: usize = 20;
 const MOST_LANES: usize = 256;
 
 static RESULT: AtomicI32 = AtomicI32::new(-1);
@@ -21,6 +25,9 @@ static CODE_START: AtomicUsize = AtomicUsize::new(0);
 static CODE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static LANES: [AtomicU64; MOST_LANES] = [const { AtomicU64::new(0) }; MOST_LANES];
 static LANE_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Lanes that the grader's question has gone to.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+static UNCLEAR: AtomicUsize = AtomicUsize::new(0);
 
 /// Signals that end a run. SIGUSR1 is the grader's question.
 const SIGNALS: [i32; 8] = [
@@ -105,20 +112,29 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         let (instruction, stack) =
             (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
         let asked_from = if running { (*lane).asked_from.load(Ordering::Relaxed) } else { 0 };
-        let code = match (signal, asked_from) {
-            (libc::SIGSYS, _) => caller(stack),
-            (_, 0) => code_in_object(instruction, stack),
-            // In a hook: its frames are large enough to hold old return addresses.
-            (_, address) => address - BASE.load(Ordering::Relaxed),
+        let unclear = running && asked_from == 0 && !inside(instruction);
+        if signal == libc::SIGUSR1 && unclear && UNCLEAR.fetch_add(1, Ordering::Relaxed) < MOST_UNCLEAR {
+            // On the way into a hook or out of it, whose frames are large enough to hold old return addresses: the grader
+            // asks again.
+            ASKED.store(0, Ordering::Relaxed);
+            return;
+        }
+        let codes = match (signal, asked_from) {
+            (libc::SIGSYS, _) => Codes::of(caller(stack)),
+            (_, 0) => codes_in_object(instruction, stack),
+            (_, address) => Codes::of(address - BASE.load(Ordering::Relaxed)),
         };
         let mut frame = Frame::default();
         frame.text("{\"signal\":{\"signal\":");
         frame.number(signal as u64);
         frame.text(",\"address\":");
         frame.number(address as u64);
-        frame.text(",\"code\":");
-        frame.number(code as u64);
-        frame.text(",\"actor\":");
+        frame.text(",\"codes\":[");
+        for (at, &code) in codes.offsets[..codes.count].iter().enumerate() {
+            frame.text(if at == 0 { "" } else { "," });
+            frame.number(code as u64);
+        }
+        frame.text("],\"actor\":");
         if running {
             let actor = (*lane).actor();
             frame.text("{\"block\":");
@@ -138,7 +154,6 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
 
 /// Hands the grader's question to the next lane that has not been asked; false when there is none left.
 fn pass_on() -> bool {
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
     loop {
         let index = ASKED.fetch_add(1, Ordering::Relaxed);
         if index >= LANE_COUNT.load(Ordering::Relaxed).min(MOST_LANES) {
@@ -156,6 +171,33 @@ fn pass_on() -> bool {
     }
 }
 
+/// Whether an address is in the object's machine code.
+fn inside(address: usize) -> bool {
+    address.wrapping_sub(CODE_START.load(Ordering::Relaxed)) < CODE_BYTES.load(Ordering::Relaxed)
+}
+
+/// Return addresses as offsets in the object, the innermost first.
+#[derive(Default)]
+struct Codes {
+    offsets: [usize; MOST_CODES],
+    count: usize,
+}
+
+impl Codes {
+    fn of(offset: usize) -> Self {
+        let mut codes = Self::default();
+        codes.push(offset);
+        codes
+    }
+
+    fn push(&mut self, offset: usize) {
+        if self.count < MOST_CODES {
+            self.offsets[self.count] = offset;
+            self.count += 1;
+        }
+    }
+}
+
 /// The offset in the object of the call of libc's function around a system call; 0 when the call came from elsewhere. Any
 /// other return address on the stack may be an old one.
 ///
@@ -164,40 +206,38 @@ fn pass_on() -> bool {
 unsafe fn caller(stack: usize) -> usize {
     // SAFETY: a function that was called has a return address on the stack.
     let value = unsafe { *(stack as *const usize) };
-    let inside = value.wrapping_sub(CODE_START.load(Ordering::Relaxed)) < CODE_BYTES.load(Ordering::Relaxed);
-    if inside { value - BASE.load(Ordering::Relaxed) } else { 0 }
+    if inside(value) { value - BASE.load(Ordering::Relaxed) } else { 0 }
 }
 
-/// The interrupted code's offset in the object; when it is elsewhere (in a hook, in libc), that of the nearest return
-/// address on the stack; 0 when there is none.
+/// The interrupted code, when it is the object's, and then the return addresses on the stack: what was interrupted may be one
+/// of the object's stubs, a hook, or libc, none of which has a line of heat.cu.
 ///
 /// # Safety
 /// `stack` is the interrupted thread's stack pointer.
-unsafe fn code_in_object(instruction: usize, stack: usize) -> usize {
+unsafe fn codes_in_object(instruction: usize, stack: usize) -> Codes {
     let base = BASE.load(Ordering::Relaxed);
-    let (start, bytes) = (CODE_START.load(Ordering::Relaxed), CODE_BYTES.load(Ordering::Relaxed));
-    let inside = |address: usize| address.wrapping_sub(start) < bytes;
+    let mut codes = Codes::default();
     if inside(instruction) {
-        return instruction - base + 1;
+        codes.push(instruction - base + 1);
     }
     let lane = lane::current();
     // SAFETY: only words of the coroutine's own stack are read, below its top.
     unsafe {
         if lane.is_null() || !(*lane).stacks().contain(stack) {
-            return 0;
+            return codes;
         }
         for word in 0..SEARCHED {
             let at = stack + word * 8;
-            if !(*lane).stacks().contain(at) || (*lane).stacks().guard_hit(at) {
+            if codes.count == MOST_CODES || !(*lane).stacks().contain(at) || (*lane).stacks().guard_hit(at) {
                 break;
             }
             let value = *(at as *const usize);
             if inside(value) {
-                return value - base;
+                codes.push(value - base);
             }
         }
     }
-    0
+    codes
 }
 
 /// A frame put together without allocation.

@@ -41,4 +41,9 @@ impl Symbols {
         }
         None
     }
+
+    /// The first of the code addresses, the innermost of a stack first, that has a line of heat.cu.
+    pub fn place_of_any(&self, codes: &[u64]) -> Option<Place> {
+        codes.iter().find_map(|&code| self.place(Site::Code(code)))
+    }
 }

@@ -14,21 +14,35 @@ const MOST: f64 = 100.0;
 const REFERENCE_LAUNCHES: f64 = 2.0;
 
 /// What the reference needed so far, shared by the runners of a grade.
-#[derive(Clone, Debug, Default)]
-pub struct Yardstick(Arc<AtomicU64>);
+#[derive(Clone, Debug)]
+pub struct Yardstick {
+    picoseconds_a_cell: Arc<AtomicU64>,
+    least: Duration,
+}
+
+impl Default for Yardstick {
+    fn default() -> Self {
+        Self::allowing(LEAST)
+    }
+}
 
 impl Yardstick {
+    /// By which a launch may use this much CPU time at least.
+    pub fn allowing(least: Duration) -> Self {
+        Self { picoseconds_a_cell: Arc::default(), least }
+    }
+
     /// Takes in a run of the reference that is watched no closer than [`Watch::Fast`]; `seconds` of CPU time.
     pub fn note(&self, trial: &Trial, seconds: f64) {
         let cells = trial.initial.cells().len().max(1) as f64 * f64::from(trial.launches.max(1));
-        self.0.fetch_max((seconds / cells * 1e12) as u64, Ordering::Relaxed);
+        self.picoseconds_a_cell.fetch_max((seconds / cells * 1e12) as u64, Ordering::Relaxed);
     }
 
     /// CPU time that one launch of a trial may use.
     pub fn limit(&self, trial: &Trial) -> Duration {
-        let picoseconds_a_cell = self.0.load(Ordering::Relaxed) as f64;
+        let picoseconds_a_cell = self.picoseconds_a_cell.load(Ordering::Relaxed) as f64;
         let reference = picoseconds_a_cell * 1e-12 * trial.initial.cells().len() as f64 * REFERENCE_LAUNCHES;
-        LEAST.max(Duration::from_secs_f64(MOST * reference * watched(trial.watch)))
+        self.least.max(Duration::from_secs_f64(MOST * reference * watched(trial.watch)))
     }
 }
 
