@@ -19,7 +19,7 @@ use crate::execute::cpu::{self, CpuRunner, Role, Yardstick, this_executable};
 use crate::execute::cuda::sanitize::{Sizes, sanitize};
 use crate::execute::cuda::{self, Counted, CudaRunner, TimingPlan};
 use crate::execute::sanitized::Sanitized;
-use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch};
+use crate::execute::{Observation, Processor, RawTimes, RunFault, Runner, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::judge::case::Program;
 use crate::judge::plan::{Means, Uncounted};
@@ -65,8 +65,8 @@ impl Engine for Engines<'_> {
         }
     }
 
-    fn time(&self, trial: &Trial) -> Result<TimedRun> {
-        self.gpu.as_ref().context("there is no GPU")?.time(trial)
+    fn time(&self, trial: &Trial, satisfied: &dyn Fn(&RawTimes) -> bool) -> Result<TimedRun> {
+        self.gpu.as_ref().context("there is no GPU")?.time(trial, satisfied)
     }
 
     fn count_reference(&self, trial: &Trial) -> Result<()> {
@@ -283,14 +283,19 @@ impl Gpu {
         self.let_go();
     }
 
-    /// Ends both workers in the background, and with them this grade's seat. Who wants them again gets fresh ones.
+    /// Ends both workers in the background, while nobody times, and with them this grade's seat. Who wants them again gets
+    /// fresh ones.
     fn let_go(&self) {
-        let seat = self.desk.turn.leave();
+        let (seat, turn) = (self.desk.turn.leave(), self.desk.turn.clone());
         let workers = [Program::Reference, Program::Submission].map(|program| self.desk.held(program).let_go());
+        if workers.iter().all(Option::is_none) {
+            return;
+        }
         let ending = std::thread::spawn(move || {
-            for worker in workers.into_iter().flatten() {
-                let _ = worker.join();
-            }
+            let _beside = turn.beside();
+            std::thread::scope(|scope| {
+                workers.into_iter().flatten().for_each(|worker| drop(scope.spawn(|| worker.end())));
+            });
             drop(seat);
         });
         self.ending.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
@@ -321,8 +326,8 @@ impl Gpu {
         Ok(known.get_or_init(|| reads))
     }
 
-    /// Times both programs.
-    fn time(&self, trial: &Trial) -> Result<TimedRun> {
+    /// Times both programs until `satisfied`.
+    fn time(&self, trial: &Trial, satisfied: &dyn Fn(&RawTimes) -> bool) -> Result<TimedRun> {
         let reads = self.table_reads(trial)?.clone();
         self.desk.turn.sit();
         let _alone = self.desk.turn.alone();
@@ -335,7 +340,7 @@ impl Gpu {
         let mut waiting = |waited: Duration| {
             outbox::warn(&format!("waiting for the GPU: another grader times on it ({} s)\n", waited.as_secs()));
         };
-        let timed = cuda::time(&mut reference, &mut submission, &plan, &mut waiting)?;
+        let timed = cuda::time(&mut reference, &mut submission, &plan, satisfied, &mut waiting)?;
         Ok(TimedRun { timed, reads })
     }
 }
@@ -375,6 +380,10 @@ impl Runner for Lent {
 
 impl Lent {
     fn run_once(&mut self, trial: &Trial) -> Result<Observation> {
+        if self.worker == Program::Submission {
+            // The driver starts while this grade waits for its seat.
+            self.desk.held(self.worker).start_without_context()?;
+        }
         self.desk.turn.sit();
         let _beside = self.desk.turn.beside();
         self.run_with(trial)

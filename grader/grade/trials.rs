@@ -9,16 +9,13 @@ use anyhow::{Context, bail};
 
 use super::initial::Initials;
 use crate::execute::cuda::Timed;
-use crate::execute::{Observation, Processor, Runner, Trial};
+use crate::execute::{Observation, Processor, RawTimes, Runner, Trial};
 use crate::exercise::Exercise;
 use crate::judge::Judge;
 use crate::judge::case::{Case, Program, Request};
 use crate::judge::outcome::{Clocked, Outcome};
 use crate::judge::plan::{Kind, Means, Planned};
 use crate::judge::timing;
-
-/// How often a submission is timed at most.
-const MOST_TIMINGS: u32 = 3;
 
 /// Gives runners for the two programs of a grade, each with a worker of its own.
 pub trait Engine: Sync {
@@ -39,8 +36,8 @@ pub trait Engine: Sync {
     /// run the submission: [`Engine::means`] then says so.
     fn runner(&self, program: Program, on: Processor) -> anyhow::Result<Box<dyn Runner>>;
 
-    /// Times the submission against the reference; only with a GPU.
-    fn time(&self, _trial: &Trial) -> anyhow::Result<TimedRun> {
+    /// Times the submission against the reference, longer where `satisfied` is not with the times so far; only with a GPU.
+    fn time(&self, _trial: &Trial, _satisfied: &dyn Fn(&RawTimes) -> bool) -> anyhow::Result<TimedRun> {
         bail!("this engine has no GPU to time on")
     }
 
@@ -271,7 +268,8 @@ impl Bench<'_> {
         self.runners.clear();
         let trial = planned.trial(self.initials.of(&planned).grid(&planned));
         let mut outcome = Outcome::new(planned);
-        match until_copies_agree(|| self.engine.time(&trial)) {
+        // Where copyGrid says that the two processes did not have the same GPU, more rounds in more places tell better.
+        match self.engine.time(&trial, &timing::copies_agree) {
             Ok(TimedRun { timed, reads }) => {
                 let whole = timed.grid.filter(|round| round.launches == trial.launches);
                 let last = whole.map(|round| Arc::new(round.grid));
@@ -297,64 +295,5 @@ impl Bench<'_> {
             }
         };
         self.runners[at].1.run(&request.trial)
-    }
-}
-
-/// Times anew, with the grids elsewhere, where copyGrid says that the two processes did not have the same GPU.
-fn until_copies_agree(mut time: impl FnMut() -> anyhow::Result<TimedRun>) -> anyhow::Result<TimedRun> {
-    let mut run = time()?;
-    for _ in 1..MOST_TIMINGS {
-        if run.timed.fault.is_some() || timing::copies_agree(&run.timed.times) {
-            break;
-        }
-        run = time()?;
-    }
-    Ok(run)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::execute::cuda::GpuInfo;
-    use crate::execute::{KernelTimes, RawTimes, RunFault, TimedBy};
-
-    /// How many timings are made of runs in which copyGrid takes so many times as long beside the submission, and the last.
-    fn timings(copies: &[f64], fault: Option<RunFault>) -> (usize, f64) {
-        let gpu = GpuInfo {
-            name: "a GPU".to_owned(),
-            uuid: "GPU-0".to_owned(),
-            arch: 75,
-            driver: "13.0".to_owned(),
-            memory: 16 << 30,
-            multiprocessors: 40,
-            shared_per_block: 65_536,
-            clocks: None,
-        };
-        let copy = |by, took| KernelTimes {
-            by,
-            kernel: timing::COPY.to_owned(),
-            timesteps: 1,
-            launches: 500,
-            rounds: vec![took],
-            same_grids: true,
-        };
-        let mut made = 0;
-        let run = until_copies_agree(|| {
-            let kernels = vec![copy(TimedBy::Reference, 1.0), copy(TimedBy::Submission, copies[made])];
-            made += 1;
-            let times = RawTimes { gpu: gpu.clone(), n: 2048, kernels, clocks_before: None, clocks_after: None };
-            Ok(TimedRun { timed: Timed { times, grid: None, fault: fault.clone() }, reads: Vec::new() })
-        });
-        (made, run.expect("timed").timed.times.kernels[1].rounds[0])
-    }
-
-    #[test]
-    fn times_are_taken_anew_until_copies_agree_and_three_times_at_most() {
-        assert_eq!(timings(&[1.01], None), (1, 1.01));
-        assert_eq!(timings(&[1.05, 0.95, 0.99], None), (3, 0.99));
-        assert_eq!(timings(&[1.05, 1.015], None), (2, 1.015));
-        assert_eq!(timings(&[1.05, 1.04, 1.03], None), (3, 1.03), "it stays unreliable, and is told so");
-        let hang = RunFault::LaunchRefused { launch: 1, reason: "too large".to_owned() };
-        assert_eq!(timings(&[1.05], Some(hang)).0, 1, "a fault is a fault");
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -70,9 +69,21 @@ struct Worker {
     shared: SharedGrids,
     /// What it said first: the GPU's compute capability, or why there is none.
     found: Option<Result<u32, String>>,
+    /// Whether it was told to make a context, and whether it has.
+    opened: bool,
     ready: bool,
     /// Needs of the loaded kernels; empty before they are loaded.
     facts: Vec<KernelFacts>,
+}
+
+/// A worker that nobody wants any more.
+pub struct Leaving(Worker);
+
+impl Leaving {
+    /// Ends it and waits until it is gone: the driver takes a while, and disturbs what else runs on the GPU.
+    pub fn end(self) {
+        drop(self.0);
+    }
 }
 
 /// The GPU that workers get, or why there is none: starts one to ask.
@@ -107,8 +118,21 @@ impl CudaRunner {
     }
 
     fn started(executable: &Path, under: Option<Under>) -> Result<Self> {
-        let worker = Some(Worker::start(executable, under.as_ref())?);
-        Ok(Self { under, worker, ..Self::later(executable)? })
+        let mut worker = Worker::start(executable, under.as_ref())?;
+        worker.open();
+        Ok(Self { under, worker: Some(worker), ..Self::later(executable)? })
+    }
+
+    /// Starts the worker, where there is none, as far as this disturbs nothing on the GPU: it makes its context when it is needed.
+    pub fn start_without_context(&mut self) -> Result<()> {
+        self.at_least_started().map(|_| ())
+    }
+
+    fn at_least_started(&mut self) -> Result<&mut Worker> {
+        Ok(match &mut self.worker {
+            Some(worker) => worker,
+            slot => slot.insert(Worker::start(&self.executable, self.under.as_ref())?),
+        })
     }
 
     /// The same for kernels of the grader's own: nobody looks whether they store outside their grids, or into the input.
@@ -128,13 +152,10 @@ impl CudaRunner {
     }
 
     /// Waits for the compute capability of the worker's GPU (75 for sm_75), or the reason why it has none. This is known
-    /// before there is a context.
+    /// before there is a context, and makes none.
     pub fn arch(&mut self) -> Result<Result<u32, String>> {
         let wall = self.within(START_WALL);
-        let worker = match &mut self.worker {
-            Some(worker) => worker,
-            slot => slot.insert(Worker::start(&self.executable, self.under.as_ref())?),
-        };
+        let worker = self.at_least_started()?;
         if worker.found.is_none() {
             worker.found = Some(match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
                 Reply::Found { arch } => Ok(arch),
@@ -171,6 +192,7 @@ impl CudaRunner {
         let found = self.arch()?;
         let wall = self.within(START_WALL);
         let worker = self.worker.as_mut().ok_or_else(|| anyhow!("the worker was not started"))?;
+        worker.open();
         let said = match found {
             Err(reason) => Err(reason),
             Ok(_) => match worker.answer(wall)?.ok_or_else(|| silent(wall))? {
@@ -250,11 +272,9 @@ impl CudaRunner {
         self.worker = None;
     }
 
-    /// Ends the worker in the background: it takes the driver a while. The thread ends when the worker has.
-    pub fn let_go(&mut self) -> Option<JoinHandle<()>> {
-        let mut worker = self.worker.take()?;
-        worker.process.kill();
-        Some(std::thread::spawn(move || drop(worker)))
+    /// Lets go of the worker, for the caller to end.
+    pub fn let_go(&mut self) -> Option<Leaving> {
+        self.worker.take().map(Leaving)
     }
 
     /// Lets go of the worker, with its context, for another grade's programs; `None` where it is not ready for one.
@@ -403,7 +423,16 @@ impl Worker {
         }
         let shared = SharedGrids::create()?;
         shared.hand_to(&mut command)?;
-        Ok(Self { process: WorkerProcess::start(command)?, shared, found: None, ready: false, facts: Vec::new() })
+        let process = WorkerProcess::start(command)?;
+        Ok(Self { process, shared, found: None, opened: false, ready: false, facts: Vec::new() })
+    }
+
+    /// Tells it, once, to make its context.
+    fn open(&mut self) {
+        if !std::mem::replace(&mut self.opened, true) {
+            // A worker that ended meanwhile shows as the end of its replies.
+            let _ = self.process.send(&Request::Open, &[]);
+        }
     }
 
     /// Sends a request and waits for its answer, past words on launches under way.

@@ -4,18 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::submission::Geometry;
 
-/// To the worker. Before the first one it says by itself whether it has a GPU ([`Reply::Found`] and [`Reply::Ready`], or
-/// [`Reply::NoDevice`]).
+/// To the worker. Before the first one it says by itself whether it has a GPU ([`Reply::Found`] or [`Reply::NoDevice`]).
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
+    /// Make a context, which disturbs whatever runs on the GPU. Answered by [`Reply::Ready`] or [`Reply::NoDevice`]. Always the first.
+    Open,
     /// Make room for grids of n x n cells, and so many in the shared memory, which trials will want. Not answered.
     Room { n: usize, slots: usize },
     /// Load modules; the blob holds them one after another. Answered by [`Reply::Loaded`].
     Load(Load),
     /// Run a trial from the initial grid in the [shared memory](super::shared). Answered by launches and grids, then [`Reply::Done`].
     Run(Run),
-    /// Take the initial grid for rounds from the shared memory; those after the first get grids elsewhere. Answered by [`Reply::Prepared`].
+    /// Take the initial grid for rounds from the shared memory. Answered by [`Reply::Prepared`].
     Prepare { n: usize },
     /// Time a kernel. Answered by [`Reply::Round`]; the final grid is then in the first slot, when that was asked for.
     Round(Round),
@@ -70,7 +71,7 @@ pub struct Round {
     pub kernel: usize,
     pub r: f32,
     pub geometry: Geometry,
-    /// In which of a few places on the GPU the grids lie, counted round and round.
+    /// In which place on the GPU the grids lie: one that no round had yet, or one of theirs.
     pub place: usize,
     /// Launches before the clock starts.
     pub warmups: u32,

@@ -4,7 +4,7 @@
 //! timed is the kernel that was checked. The grids lie between guard bands like those of a trial, which are not looked at.
 //!
 //! Where grids lie in the GPU's memory makes a percent or two of a kernel's time, the same in every round. So rounds are made
-//! in a few places, and what is said of them is the median.
+//! in several places, and what is said of them is the median.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,10 @@ use super::grids::{Grids, Place};
 use super::message::{RawRound, Round};
 use super::run::{Pulse, Stop, crashed};
 
-/// Places in which rounds are made.
-pub const PLACES: usize = 3;
-
 /// What rounds need beside the grids.
 pub struct Rounds {
     n: usize,
+    /// Those that rounds have been made in.
     places: Vec<Place>,
     /// The initial grid on the GPU.
     initial: CUdeviceptr,
@@ -35,8 +33,7 @@ impl Rounds {
     pub fn prepare(gpu: &Gpu, grids: &Grids, initial: &[f32]) -> Result<Self> {
         let n = grids.n;
         ensure!(initial.len() == n * n, "the initial grid has another size");
-        let places = (0..PLACES).map(|_| grids.elsewhere(gpu)).collect::<Result<_, _>>();
-        let places = places.context("no room for the grids on the GPU")?;
+        let places = Vec::new();
         let at = gpu.allocate(initial.len() * 4)?;
         gpu.upload(at, initial)?;
         Ok(Self { n, places, initial: at, events: [gpu.event()?, gpu.event()?], first: HashMap::new() })
@@ -59,7 +56,7 @@ impl Rounds {
         grids: &mut Grids,
         round: &Round,
     ) -> Result<RawRound> {
-        let place = round.place % self.places.len();
+        let place = self.place(pulse.gpu, grids, round.place)?;
         grids.exchange(&mut self.places[place]);
         let timed = self.timed(pulse, function, grids, round);
         grids.exchange(&mut self.places[place]);
@@ -75,6 +72,18 @@ impl Rounds {
             Err(Stop::Fault(fault)) => Ok(RawRound { fault: Some(fault), ..RawRound::default() }),
             Err(Stop::Machine(error)) => Err(error),
         }
+    }
+
+    /// The place of this number; one that there is already, where the GPU has no room for another.
+    fn place(&mut self, gpu: &Gpu, grids: &Grids, number: usize) -> Result<usize> {
+        while self.places.len() <= number {
+            match grids.elsewhere(gpu) {
+                Ok(place) => self.places.push(place),
+                Err(error) if self.places.is_empty() => Err(error).context("no room for the grids on the GPU")?,
+                Err(_) => break,
+            }
+        }
+        Ok(number % self.places.len())
     }
 
     fn timed(&self, pulse: &mut Pulse, function: &Function, grids: &mut Grids, round: &Round) -> Result<f64, Stop> {

@@ -6,7 +6,8 @@
 //!
 //! A round is a few warm-up launches and `launches` launches between two events. Before the first pass a short round of
 //! each kernel tells how many passes fit into the GPU time allowed, two at least; a kernel so slow that its round would
-//! not fit gets rounds of fewer launches.
+//! not fit gets rounds of fewer launches. Each pass has its grids in another place. Where the times of these passes do not
+//! satisfy the caller, more of them are made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use super::engine::CudaRunner;
 use super::faults::run_fault;
 use super::lock::GpuLock;
-use super::message::{Clocks, KernelFacts, RawRound, Reply, Request, Round};
+use super::message::{Clocks, GpuInfo, KernelFacts, RawRound, Reply, Request, Round};
 use super::program::geometry_for;
 use crate::execute::{KernelTimes, Processor, RawTimes, RunFault, TimedBy};
 use crate::grid::Grid;
@@ -28,6 +29,8 @@ const WARMUPS: u32 = 3;
 const MOST_DOUBLE_PASSES: u32 = 10;
 /// Fewest, while a double pass takes no longer than a few seconds.
 const LEAST_DOUBLE_PASSES: u32 = 3;
+/// How many times as many are made at most where the caller is not satisfied.
+const MOST_EXTENSION: u32 = 3;
 /// GPU time of a round from which it gets fewer launches, milliseconds.
 const LONG_ROUND: f64 = 2000.0;
 /// Wall time that a round may take beyond what its launches should, times how much longer they may take.
@@ -51,7 +54,8 @@ pub struct TimingPlan {
 #[derive(Clone, Debug)]
 pub struct Timed {
     pub times: RawTimes,
-    /// The submitted kernel's final grid after its last round: to be compared with that of the untimed run.
+    /// The submitted kernel's final grid after a round (those of all others have the same bits, unless the times say
+    /// otherwise): to be compared with that of the untimed run.
     pub grid: Option<TimedGrid>,
     /// What ended the timing early; the submission's doing.
     pub fault: Option<RunFault>,
@@ -76,31 +80,32 @@ struct Entrant {
     times: KernelTimes,
 }
 
-/// Times both programs' kernels. Waits for the GPU's lock; `waiting` hears how long that has taken, if it takes long.
+/// Times both programs' kernels until `satisfied`, which looks at the times so far once the plan is done. Waits for the GPU's
+/// lock; `waiting` hears how long that has taken, if it takes long.
 pub fn time(
     reference: &mut CudaRunner,
     submission: &mut CudaRunner,
     plan: &TimingPlan,
+    satisfied: &dyn Fn(&RawTimes) -> bool,
     waiting: &mut dyn FnMut(Duration),
 ) -> Result<Timed> {
     let gpu = reference.gpu()?.map_err(|reason| anyhow::anyhow!("there is no GPU to time on: {reason}"))?;
-    let mut field = Field { runners: [reference, submission], plan, entrants: Vec::new(), grid: None };
     let _lock = GpuLock::take(&gpu.uuid, waiting)?;
+    let mut field = Field { runners: [reference, submission], plan, gpu, entrants: Vec::new(), grid: None };
     let mut fault = field.enter()?;
     let clocks_before = field.clocks()?;
     if fault.is_none() {
-        fault = field.run()?;
+        fault = field.run(satisfied)?;
     }
     let clocks_after = if fault.is_none() { field.clocks()? } else { None };
-    let kernels = field.entrants.into_iter().map(|entrant| entrant.times).collect();
-    let times = RawTimes { gpu, n: plan.initial.n() as u32, kernels, clocks_before, clocks_after };
-    Ok(Timed { times, grid: field.grid, fault })
+    Ok(Timed { times: RawTimes { clocks_before, clocks_after, ..field.times() }, grid: field.grid, fault })
 }
 
 /// The two workers and what they time.
 struct Field<'a> {
     runners: [&'a mut CudaRunner; 2],
     plan: &'a TimingPlan,
+    gpu: GpuInfo,
     entrants: Vec<Entrant>,
     grid: Option<TimedGrid>,
 }
@@ -143,8 +148,15 @@ impl Field<'_> {
         Ok(None)
     }
 
+    /// What was measured so far.
+    fn times(&self) -> RawTimes {
+        let kernels = self.entrants.iter().map(|entrant| entrant.times.clone()).collect();
+        let (n, gpu) = (self.plan.initial.n() as u32, self.gpu.clone());
+        RawTimes { gpu, n, kernels, clocks_before: None, clocks_after: None }
+    }
+
     /// All rounds.
-    fn run(&mut self) -> Result<Option<RunFault>> {
+    fn run(&mut self, satisfied: &dyn Fn(&RawTimes) -> bool) -> Result<Option<RunFault>> {
         for at in 0..self.entrants.len() {
             match self.round(at, WARMUPS, 0, false)? {
                 Ok(round) => self.entrants[at].expect(round.milliseconds / f64::from(WARMUPS)),
@@ -152,8 +164,9 @@ impl Field<'_> {
             }
         }
         let pass: f64 = self.entrants.iter().map(Entrant::expected_round).sum();
-        let passes = 2 * double_passes(pass, self.plan.budget);
-        for pass in 0..passes {
+        let planned = 2 * double_passes(pass, self.plan.budget);
+        let mut pass = 0;
+        while is_wanted(pass, planned, || satisfied(&self.times())) {
             let mut order: Vec<usize> = (0..self.entrants.len()).collect();
             if pass % 2 == 1 {
                 order.reverse();
@@ -161,9 +174,8 @@ impl Field<'_> {
             for at in order {
                 let launches = self.entrants[at].times.launches;
                 let submitted = self.entrants[at].by == TimedBy::Submission && self.entrants[at].kernel == 0;
-                let keep = submitted && pass + 1 == passes;
-                // Once there and once back in each place.
-                let round = match self.round(at, launches, pass as usize / 2, keep)? {
+                let keep = submitted && pass + 1 == planned;
+                let round = match self.round(at, launches, pass as usize, keep)? {
                     Ok(round) => round,
                     Err(fault) => return Ok(Some(fault)),
                 };
@@ -171,6 +183,7 @@ impl Field<'_> {
                 times.rounds.push(round.milliseconds / f64::from(launches));
                 times.same_grids &= round.same;
             }
+            pass += 1;
         }
         Ok(None)
     }
@@ -239,9 +252,26 @@ fn double_passes(pass: f64, budget: f64) -> u32 {
     fit.clamp(least, MOST_DOUBLE_PASSES)
 }
 
+/// Whether a pass is made after so many. There is always one back after one there.
+fn is_wanted(made: u32, planned: u32, satisfied: impl FnOnce() -> bool) -> bool {
+    made < planned || (made < MOST_EXTENSION * planned && (made % 2 == 1 || !satisfied()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_plan_is_done_and_as_much_again_twice_at_most_until_the_times_satisfy() {
+        let passes = |enough: u32| {
+            let mut made = 0;
+            while is_wanted(made, 6, || made >= enough) {
+                made += 1;
+            }
+            made
+        };
+        assert_eq!([0, 6, 7, 8, 17, u32::MAX].map(passes), [6, 6, 8, 8, 18, 18]);
+    }
 
     #[test]
     fn as_many_passes_as_fit_and_a_few_whatever_they_take() {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::clocks::{Nvml, Sensors};
 use super::counter::Counter;
@@ -17,8 +17,8 @@ use crate::confine;
 use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, take_over_stdout};
 use crate::execute::wire;
 
-/// Serves requests on standard input until it ends. The context is made before the first of them is read, so that this
-/// goes on while the grader compiles. Replies go to what was standard output; what kernels print goes to standard error.
+/// Serves requests on standard input until it ends. The driver is started before the first of them is read, so that this
+/// goes on while the grader does something else. Replies go to what was standard output; what kernels print goes to standard error.
 pub fn main() -> Result<()> {
     end_with_grader()?;
     confine::worker::before_driver()?;
@@ -38,6 +38,12 @@ pub fn main() -> Result<()> {
     if known.is_none() {
         wire::write(&mut replies, &Reply::Found { arch: device.arch()? }, &[])?;
     }
+    let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
+    match wire::read::<Request>(&mut requests)? {
+        Some((Request::Open, _)) => {}
+        Some(_) => bail!("the first request is not for a context"),
+        None => return Ok(()),
+    }
     let gpu = match device.open() {
         Ok(gpu) => gpu,
         Err(reason) => return none(&mut replies, reason),
@@ -48,7 +54,6 @@ pub fn main() -> Result<()> {
     wire::write(&mut replies, &Reply::Ready(info), &[])?;
     let (pulse, shared) = (Pulse::new(&gpu, &replies)?, SharedGrids::inherited()?);
     let mut bench = Bench { gpu: &gpu, pulse, sensors, shared, loaded: None, grids: None, rounds: None };
-    let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
         if let Request::Room { n, slots } = request {
             // Whoever needs it and does not get it will say so.
@@ -97,7 +102,6 @@ impl Bench<'_> {
                 self.grids_of(n, false)?;
                 self.shared.make_room(n, FIRST + 1)?;
                 let grids = self.grids.as_ref().ok_or_else(|| anyhow!("there are no grids"))?;
-                // Before those of an earlier timing are given back: elsewhere.
                 let rounds = Rounds::prepare(self.gpu, grids, self.shared.cells(n, INITIAL)?)?;
                 if let Some(old) = self.rounds.replace(rounds) {
                     old.free(self.gpu);
@@ -111,7 +115,7 @@ impl Bench<'_> {
                 }
                 Reply::Round(seen)
             }
-            Request::Room { .. } => return Err(anyhow!("a request that is not answered")),
+            Request::Open | Request::Room { .. } => return Err(anyhow!("a request that is not answered")),
             Request::Clocks => Reply::Clocks(self.sensors.as_ref().and_then(Sensors::clocks)),
         })
     }

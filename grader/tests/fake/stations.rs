@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use heat_grader::compile::gpu::GpuBuilds;
 use heat_grader::execute::cuda::GpuInfo;
-use heat_grader::execute::{Processor, Runner, Trial};
+use heat_grader::execute::{Processor, RawTimes, Runner, Trial};
 use heat_grader::exercise::Exercise;
 use heat_grader::grade::trials::{Engine, TimedRun};
 use heat_grader::grade::{
@@ -162,7 +162,7 @@ impl Engine for Shared {
         self.0.runner(program, on)
     }
 
-    fn time(&self, trial: &Trial) -> anyhow::Result<TimedRun> {
-        self.0.time(trial)
+    fn time(&self, trial: &Trial, satisfied: &dyn Fn(&RawTimes) -> bool) -> anyhow::Result<TimedRun> {
+        self.0.time(trial, satisfied)
     }
 }
