@@ -21,7 +21,8 @@ pub struct Start {
     pair: Mutex<Result<Option<Pair>, String>>,
     /// Set from the start where the workers are not: they start when they are needed.
     info: OnceLock<Result<GpuInfo, String>>,
-    deferred: bool,
+    /// Cells on a side of the grids of workers that start when they are needed.
+    deferred: Option<u32>,
 }
 
 /// The two workers, each with a context of its own.
@@ -35,14 +36,14 @@ impl Start {
     pub fn of(choice: EngineChoice, n: u32) -> Self {
         let pair = match choice {
             EngineChoice::Cpu => Ok(None),
-            EngineChoice::Auto | EngineChoice::Cuda => Pair::start(n).map(Some),
+            EngineChoice::Auto | EngineChoice::Cuda => Pair::of(n, CudaRunner::start).map(Some),
         };
-        Self { choice, pair: Mutex::new(pair), info: OnceLock::new(), deferred: false }
+        Self { choice, pair: Mutex::new(pair), info: OnceLock::new(), deferred: None }
     }
 
     /// The same with workers that start when they are needed, on a GPU that is known already.
-    pub fn deferred(choice: EngineChoice, info: Result<GpuInfo, String>) -> Self {
-        Self { choice, pair: Mutex::new(Ok(None)), info: OnceLock::from(info), deferred: true }
+    pub fn deferred(choice: EngineChoice, n: u32, info: Result<GpuInfo, String>) -> Self {
+        Self { choice, pair: Mutex::new(Ok(None)), info: OnceLock::from(info), deferred: Some(n) }
     }
 
     /// The GPU's compute capability, once the workers know it; `None` when there is no GPU, or none was wanted. An error
@@ -76,30 +77,23 @@ impl Start {
     /// The workers, once, or why there are none.
     pub fn take(&self) -> Result<Pair, String> {
         let mut pair = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *pair {
-            Ok(None) if self.deferred => Pair::later(),
-            Ok(pair) => pair.take().ok_or_else(|| "the GPU is in use".to_owned()),
-            Err(reason) => Err(reason.clone()),
+        match (&mut *pair, self.deferred) {
+            (Ok(None), Some(n)) => Pair::of(n, CudaRunner::later),
+            (Ok(pair), _) => pair.take().ok_or_else(|| "the GPU is in use".to_owned()),
+            (Err(reason), _) => Err(reason.clone()),
         }
     }
 }
 
 impl Pair {
-    fn start(n: u32) -> Result<Self, String> {
-        let mut pair = Self::of(CudaRunner::start)?;
-        pair.reference.expect(n as usize, REFERENCE_KEEPS);
-        pair.submission.expect(n as usize, SUBMISSION_KEEPS);
-        Ok(pair)
-    }
-
-    fn later() -> Result<Self, String> {
-        Self::of(CudaRunner::later)
-    }
-
-    fn of(make: impl Fn(&Path) -> Result<CudaRunner>) -> Result<Self, String> {
+    /// For grids of n x n cells.
+    fn of(n: u32, make: impl Fn(&Path) -> Result<CudaRunner>) -> Result<Self, String> {
         let made = || {
             let executable = this_executable()?;
-            Ok(Self { reference: make(&executable)?.trusting(), submission: make(&executable)? })
+            let mut pair = Self { reference: make(&executable)?.trusting(), submission: make(&executable)? };
+            pair.reference.expect(n as usize, REFERENCE_KEEPS);
+            pair.submission.expect(n as usize, SUBMISSION_KEEPS);
+            Ok(pair)
         };
         made().map_err(|error: anyhow::Error| format!("{error:#}"))
     }

@@ -57,7 +57,7 @@ impl<'a> Machine<'a> {
     pub fn new(order: &'a Order, exercise: &'a Exercise, workshop: &'a Workshop) -> Self {
         let n = exercise.exercise.n;
         let gpu = match workshop.shared_gpu() {
-            Some(info) => Start::deferred(order.engine, info.clone()),
+            Some(info) => Start::deferred(order.engine, n, info.clone()),
             None => Start::of(order.engine, n),
         };
         let (fallback, seen_by_nvcc, bound) = (OnceLock::new(), OnceLock::new(), OnceLock::new());

@@ -1,6 +1,10 @@
 //! Several grades of this process on one GPU. A few have a seat, and with it workers whose contexts take memory; their runs go
 //! side by side, which fills the time in which the processor draws and compares grids. While one of them times a kernel, nothing
-//! else runs. What only the reference went through, one grade leaves to the next: its worker, and the words that it reads.
+//! else runs, and no context is made or ended, which holds up every other process on the GPU.
+//!
+//! Changing from runs to a timing costs the time in which the last of them goes on alone. So runs come first as long as there
+//! are any, and then all timings that are waited for, one after another. What only the reference went through, one grade leaves
+//! to the next: its worker, and the words that it reads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,9 +13,8 @@ use crate::execute::cuda::CudaRunner;
 
 /// Bytes of a GPU's memory for a grade that has workers: two contexts and their grids.
 const SEAT: u64 = 2 << 30;
-/// Most of them. A driver makes one context after another, so more of them make a class slower (an H200: 52 submissions a minute
-/// with 4 seats, 40 with 12).
-const MOST_SEATS: u64 = 4;
+/// Most of them. A driver makes one context after another, so that many more would wait for each other.
+const MOST_SEATS: u64 = 8;
 
 /// What goes on on one GPU; clones are the same.
 #[derive(Clone)]
@@ -40,8 +43,10 @@ struct State {
     running: usize,
     /// Whether somebody times.
     alone: bool,
-    /// How many wait to time: no run begins before them.
+    /// How many wait to time.
     wait_to_be_alone: usize,
+    /// Whether they have their turn, and no run begins.
+    timing: bool,
 }
 
 /// The right to have workers, until it is dropped.
@@ -99,13 +104,16 @@ impl Turns {
     }
 
     fn beside(&self) -> Permit {
-        self.wait(|state| !state.alone && state.wait_to_be_alone == 0, |state| state.running += 1);
+        self.wait(|state| !state.timing, |state| state.running += 1);
         Permit { turns: self.clone(), alone: false }
     }
 
     fn alone(&self) -> Permit {
         self.state().wait_to_be_alone += 1;
-        let change = |state: &mut State| (state.wait_to_be_alone, state.alone) = (state.wait_to_be_alone - 1, true);
+        let change = |state: &mut State| {
+            state.wait_to_be_alone -= 1;
+            (state.alone, state.timing) = (true, true);
+        };
         self.wait(|state| !state.alone && state.running == 0, change);
         Permit { turns: self.clone(), alone: true }
     }
@@ -119,7 +127,13 @@ impl Drop for Seat {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.turns.end(|state| if self.alone { state.alone = false } else { state.running -= 1 });
+        self.turns.end(|state| {
+            if self.alone {
+                (state.alone, state.timing) = (false, state.wait_to_be_alone > 0);
+            } else {
+                state.running -= 1;
+            }
+        });
     }
 }
 
@@ -185,7 +199,7 @@ impl Turn {
         self.seat.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits until nobody times, and then keeps anybody from timing. Holds no worker meanwhile.
+    /// Waits until nobody times, nor is about to, and then keeps anybody from timing. Holds no worker meanwhile.
     pub fn beside(&self) -> Option<Permit> {
         self.turns.as_ref().map(Turns::beside)
     }
@@ -242,7 +256,46 @@ mod tests {
             }
         });
         let state = turns.state();
-        assert_eq!((state.running, state.alone, state.wait_to_be_alone), (0, false, 0));
+        assert_eq!((state.running, state.alone, state.timing, state.wait_to_be_alone), (0, false, false, 0));
+    }
+
+    #[test]
+    fn runs_come_first_and_then_all_timings_that_are_waited_for() {
+        let (turns, order) = (Turns::on(0), Mutex::new(Vec::new()));
+        let waiting = |timers: usize| {
+            while turns.state().wait_to_be_alone < timers {
+                std::thread::yield_now();
+            }
+        };
+        let note = |what| order.lock().unwrap().push(what);
+        let run = turns.beside();
+        std::thread::scope(|scope| {
+            let time = || {
+                let _alone = turns.alone();
+                note("time");
+            };
+            scope.spawn(time);
+            waiting(1);
+            drop(turns.beside());
+            note("run");
+            drop(run);
+        });
+        let timing = turns.alone();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let _alone = turns.alone();
+                    note("time");
+                });
+            }
+            waiting(2);
+            scope.spawn(|| {
+                let _beside = turns.beside();
+                note("run");
+            });
+            drop(timing);
+        });
+        assert_eq!(order.into_inner().unwrap(), ["run", "time", "time", "time", "run"]);
     }
 
     #[test]

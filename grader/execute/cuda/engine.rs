@@ -49,6 +49,8 @@ pub struct CudaRunner {
     program: Option<Program>,
     worker: Option<Worker>,
     gpu: Option<Result<GpuInfo, String>>,
+    /// Grids that a worker started ahead is to make room for: cells on a side, and how many a run may keep.
+    expected: Option<(usize, usize)>,
     /// Whether the kernels do nothing that they should not.
     trusted: bool,
     patterns: ChaCha8Rng,
@@ -112,6 +114,7 @@ impl CudaRunner {
             program: None,
             worker: None,
             gpu: None,
+            expected: None,
             trusted: false,
             patterns: ChaCha8Rng::from_seed(seed),
         })
@@ -125,7 +128,10 @@ impl CudaRunner {
 
     /// Starts the worker, where there is none, as far as this disturbs nothing on the GPU: it makes its context when it is needed.
     pub fn start_without_context(&mut self) -> Result<()> {
-        self.at_least_started().map(|_| ())
+        let expected = self.expected.take();
+        let worker = self.at_least_started()?;
+        expected.into_iter().for_each(|(n, kept)| worker.make_room(n, FIRST + kept));
+        Ok(())
     }
 
     fn at_least_started(&mut self) -> Result<&mut Worker> {
@@ -140,14 +146,12 @@ impl CudaRunner {
         Self { trusted: true, ..self }
     }
 
-    /// Lets the worker make room for grids of n x n cells, of which a run may keep so many, before they are needed.
+    /// Lets the worker make room for grids of n x n cells, of which a run may keep so many, before they are needed: at once, or
+    /// when it is started ahead.
     pub fn expect(&mut self, n: usize, kept: usize) {
-        let slots = FIRST + kept;
-        if let Some(worker) = &mut self.worker
-            && worker.shared.make_room(n, slots).is_ok()
-        {
-            // A worker that ended meanwhile shows as the end of its replies.
-            let _ = worker.process.send(&Request::Room { n, slots }, &[]);
+        match &mut self.worker {
+            Some(worker) => worker.make_room(n, FIRST + kept),
+            None => self.expected = Some((n, kept)),
         }
     }
 
@@ -282,8 +286,8 @@ impl CudaRunner {
         let worker = self.worker.take_if(|worker| worker.ready)?;
         let patterns = ChaCha8Rng::from_rng(&mut self.patterns);
         let (executable, gpu) = (self.executable.clone(), self.gpu.clone());
-        let (under, program, worker) = (None, None, Some(worker));
-        Some(Self { executable, under, program, worker, gpu, trusted: self.trusted, patterns })
+        let (under, program, worker, expected) = (None, None, Some(worker), None);
+        Some(Self { executable, under, program, worker, gpu, expected, trusted: self.trusted, patterns })
     }
 
     /// Takes over a worker that was passed on, where this runner has none.
@@ -417,6 +421,8 @@ impl Worker {
         // A tool brings files and sockets of its own; what runs under it is a few small grids.
         let arguments = if under.is_some() { &["--no-sandbox"] } else { confine::worker::arguments() };
         command.arg("cuda-worker").args(arguments).env_clear().envs(kept).env("CUDA_CACHE_DISABLE", "1");
+        // There is one stream: with one queue to the hardware, not eight, a context is made and ended in half the time.
+        command.env("CUDA_DEVICE_MAX_CONNECTIONS", "1");
         if under.is_some() {
             // A tool may be a shell script.
             command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -425,6 +431,14 @@ impl Worker {
         shared.hand_to(&mut command)?;
         let process = WorkerProcess::start(command)?;
         Ok(Self { process, shared, found: None, opened: false, ready: false, facts: Vec::new() })
+    }
+
+    /// Tells it to make room for so many grids of n x n cells in the shared memory, and for those that runs use.
+    fn make_room(&mut self, n: usize, slots: usize) {
+        if self.shared.make_room(n, slots).is_ok() {
+            // A worker that ended meanwhile shows as the end of its replies.
+            let _ = self.process.send(&Request::Room { n, slots }, &[]);
+        }
     }
 
     /// Tells it, once, to make its context.

@@ -8,7 +8,8 @@ use crate::submission::Geometry;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Make a context, which disturbs whatever runs on the GPU. Answered by [`Reply::Ready`] or [`Reply::NoDevice`]. Always the first.
+    /// Make a context, which disturbs whatever runs on the GPU. Answered by [`Reply::Ready`] or [`Reply::NoDevice`]. Only
+    /// [`Request::Room`] may come before it.
     Open,
     /// Make room for grids of n x n cells, and so many in the shared memory, which trials will want. Not answered.
     Room { n: usize, slots: usize },

@@ -39,10 +39,19 @@ pub fn main() -> Result<()> {
         wire::write(&mut replies, &Reply::Found { arch: device.arch()? }, &[])?;
     }
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
-    match wire::read::<Request>(&mut requests)? {
-        Some((Request::Open, _)) => {}
-        Some(_) => bail!("the first request is not for a context"),
-        None => return Ok(()),
+    let mut shared = SharedGrids::inherited()?;
+    let mut expected = None;
+    loop {
+        match wire::read::<Request>(&mut requests)? {
+            Some((Request::Open, _)) => break,
+            Some((Request::Room { n, slots }, _)) => {
+                expected = Some(n);
+                let _ = shared.make_room(n, slots);
+                shared.touch();
+            }
+            Some(_) => bail!("a request that needs a context came before there was one"),
+            None => return Ok(()),
+        }
     }
     let gpu = match device.open() {
         Ok(gpu) => gpu,
@@ -52,8 +61,12 @@ pub fn main() -> Result<()> {
     let sensors = nvml.and_then(|nvml| nvml.sensors(&info.uuid));
     info.clocks = sensors.as_ref().and_then(Sensors::clocks);
     wire::write(&mut replies, &Reply::Ready(info), &[])?;
-    let (pulse, shared) = (Pulse::new(&gpu, &replies)?, SharedGrids::inherited()?);
+    let pulse = Pulse::new(&gpu, &replies)?;
     let mut bench = Bench { gpu: &gpu, pulse, sensors, shared, loaded: None, grids: None, rounds: None };
+    if let Some(n) = expected {
+        // Whoever needs it and does not get it will say so.
+        let _ = bench.grids_of(n, false);
+    }
     while let Some((request, blob)) = wire::read::<Request>(&mut requests)? {
         if let Request::Room { n, slots } = request {
             // Whoever needs it and does not get it will say so.
