@@ -220,11 +220,15 @@ fn watched(check: &Check, typed: &[OsString]) -> ExitCode {
 
 /// Prints a page, all of them, or their list. A code that is none is a usage error.
 fn explained(code: Option<&str>, hint: bool, all: bool) -> ExitCode {
-    let page = match code {
-        Some(typed) => match Code::of_name(&typed.to_ascii_lowercase().replace('_', "-")) {
+    let page = match code.map(|typed| (typed, typed.to_ascii_lowercase().replace('_', "-"))) {
+        Some((typed, name)) => match Code::of_name(&name) {
             Some(code) => explain::page(code, hint),
             None => {
-                outbox::warn(&format!("heat-grader: there is no cause {typed:?}; `heat-grader explain` lists them\n"));
+                let meant =
+                    Code::like(&name).map_or_else(String::new, |code| format!(" (did you mean {}?)", code.name()));
+                outbox::warn(&format!(
+                    "heat-grader: there is no cause {typed:?}{meant}; `heat-grader explain` lists them\n"
+                ));
                 return ExitCode::Usage;
             }
         },

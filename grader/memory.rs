@@ -1,5 +1,5 @@
 //! Memory for large grids, in large pages: finding memory for 16 MiB a small page at a time takes longer than copying a grid
-//! into it.
+//! into it. And memory given back, where many grades follow each other.
 
 /// Bytes from which the system is asked: below, there is no whole large page in it.
 const LARGE: usize = 4 << 20;
@@ -25,6 +25,16 @@ pub fn ask_for_large_pages(start: usize, bytes: usize) {
     if bytes >= LARGE {
         // SAFETY: whole pages of memory that is mapped; the advice changes nothing that they hold.
         let _ = unsafe { rustix::mm::madvise(first as *mut _, end - first, rustix::mm::Advice::LinuxHugepage) };
+    }
+}
+
+/// Gives memory that is free back to the system. glibc keeps it in an arena of each thread, where what one grade leaves seldom
+/// fits the next one's grids: a class would take more memory the longer it is.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: only memory that nobody holds is given back.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

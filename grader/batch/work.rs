@@ -19,6 +19,7 @@ use crate::compile::diagnostics::without_folders;
 use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::{Graded, Read};
+use crate::memory;
 use crate::outbox::{self, Full};
 use crate::progress::Progress;
 use crate::report::{self, Report, escape};
@@ -164,7 +165,10 @@ impl Batch {
             self.choices.lanes,
             self.choices.cores,
             stopping,
-            &|job, share| shift.work(job, share),
+            &|job, share| {
+                shift.work(job, share);
+                memory::give_back();
+            },
             &|job, why| shift.broken(job, &why),
         );
         progress.finish();

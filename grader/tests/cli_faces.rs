@@ -157,5 +157,7 @@ fn explain_prints_a_page_the_list_or_all_and_knows_no_other_code() {
     let all = said(&["--all"]);
     assert!(all.starts_with("# ") && all.contains("\n## only-one-step: ") && all.contains("\n## copy-every-step: "));
     heat_grader().args(["explain", "halo"]).assert().code(2).stdout("").stderr(predicate::str::contains("lists them"));
+    let meant = predicate::str::contains("(did you mean missing-barrier?)");
+    heat_grader().args(["explain", "Missing_barier"]).assert().code(2).stderr(meant);
     heat_grader().args(["explain", "--all", "halo-too-small"]).assert().code(2);
 }

@@ -16,6 +16,9 @@ use super::grids::{Grids, Place};
 use super::message::{RawRound, Round};
 use super::run::{Pulse, Stop, crashed};
 
+/// Most places in which rounds are made, each with room for two grids.
+const MOST_PLACES: usize = 24;
+
 /// What rounds need beside the grids.
 pub struct Rounds {
     n: usize,
@@ -76,7 +79,7 @@ impl Rounds {
 
     /// The place of this number; one that there is already, where the GPU has no room for another.
     fn place(&mut self, gpu: &Gpu, grids: &Grids, number: usize) -> Result<usize> {
-        while self.places.len() <= number {
+        while self.places.len() <= number % MOST_PLACES {
             match grids.elsewhere(gpu) {
                 Ok(place) => self.places.push(place),
                 Err(error) if self.places.is_empty() => Err(error).context("no room for the grids on the GPU")?,

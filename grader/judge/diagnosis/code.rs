@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// From which likeness (Jaro and Winkler's, 1 for the same) a name may be meant by another.
+const LIKE: f64 = 0.75;
+
 /// A fault, by the name of its page (`heat-grader explain CODE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -151,6 +154,15 @@ impl Code {
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.name() == name)
     }
+
+    /// The fault whose name a mistyped one, or the beginning of one, is most like.
+    pub fn like(typed: &str) -> Option<Self> {
+        let likeness = |code: &Self| strsim::jaro_winkler(code.name(), typed);
+        Self::ALL
+            .into_iter()
+            .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
+            .filter(|code| likeness(code) > LIKE)
+    }
 }
 
 #[cfg(test)]
@@ -164,5 +176,14 @@ mod tests {
             assert_eq!(Code::of_name(code.name()), Some(code));
         }
         assert_eq!(Code::of_name("Only-One-Step"), None);
+    }
+
+    #[test]
+    fn a_mistyped_name_is_told_by_what_it_is_like() {
+        let like = |typed| Code::like(typed).map(Code::name);
+        assert_eq!(like("missing-barier"), Some("missing-barrier"));
+        assert_eq!(like("halo"), Some("halo-too-small"));
+        assert_eq!(like("of-by-one"), Some("off-by-one"));
+        assert_eq!((like("xyzzy"), like("")), (None, None));
     }
 }
