@@ -8,7 +8,7 @@ use crate::outbox;
 /// What a lane works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Cores for this piece of work alone.
+    /// Threads for this piece of work.
     pub threads: usize,
 }
 
@@ -30,9 +30,9 @@ pub fn run<T: Sync>(
                 while !stopping() {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(thing) = things.get(at) else { break };
-                    // The last ones have the cores of lanes that are idle by then.
+                    // Twice what falls to it: whoever outlasts the others then has their cores, and threads that wait cost little.
                     let busy = lanes.min(things.len() - at);
-                    let share = Share { threads: (cores / busy).max(1) };
+                    let share = Share { threads: (2 * cores / busy).clamp(1, cores) };
                     let done = outbox::caught(|| {
                         work(thing, share);
                         Ok(())
@@ -84,11 +84,11 @@ mod tests {
     }
 
     #[test]
-    fn lanes_share_the_cores_and_the_last_have_them_to_themselves() {
+    fn each_has_twice_its_share_of_the_cores_and_the_last_have_all() {
         let shares = Mutex::new(Vec::new());
-        run(&[0, 1, 2, 3], 2, 8, &|| false, &|_, share| shares.lock().unwrap().push(share.threads), &|_, _| {});
+        run(&[0, 1, 2, 3, 4, 5], 4, 8, &|| false, &|_, share| shares.lock().unwrap().push(share.threads), &|_, _| {});
         let mut shares = shares.into_inner().unwrap();
         shares.sort_unstable();
-        assert_eq!(shares, [4, 4, 4, 8]);
+        assert_eq!(shares, [4, 4, 4, 5, 8, 8]);
     }
 }
