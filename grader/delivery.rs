@@ -9,6 +9,7 @@ use crate::exercise::Exercise;
 use crate::exit_code::ExitCode;
 use crate::grade::Graded;
 use crate::outbox::{self, Target};
+use crate::report::text::Help;
 use crate::report::{Report, escape, github, gradescope, junit, text};
 use crate::verdict::Verdict;
 
@@ -60,8 +61,9 @@ impl Delivery {
         let taken = self.target == Some(Target::Stdout) || self.format == Format::Github;
         let print = if taken || report.error.is_some() { outbox::warn } else { outbox::print };
         if shown {
+            let help = if self.hint { Help::Hint } else { Help::Named };
             let notice = graded.unchanged_for.map(text::unchanged).unwrap_or_default();
-            print(&(notice + &text::render_with(report, graded.source.as_deref(), self.hint)));
+            print(&(notice + &text::render_with(report, graded.source.as_deref(), help)));
         }
         match self.album.as_ref().filter(|_| report.exit_code != ExitCode::Usage as u8).map(|album| album.put(report)) {
             Some(Ok(files)) if shown => print(&github::harmless(&pictures(&files))),

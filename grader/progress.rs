@@ -1,18 +1,29 @@
 //! Progress on stderr; the only file that knows the progress-bar crate. Silent where stderr is no terminal, and where
 //! the command line asks for it.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, WeakProgressBar};
 
 /// Whether this process shows no progress at all.
 static SILENT: AtomicBool = AtomicBool::new(false);
+/// Whether only what was begun goes on.
+static FINISHING: AtomicBool = AtomicBool::new(false);
+/// The bar on the screen, which notes go above.
+static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
 /// From now on no bar and no note of this process is shown.
 pub fn silence() {
     SILENT.store(true, Ordering::Relaxed);
+}
+
+/// From now on bars say that nothing more is begun.
+pub fn finishing() {
+    FINISHING.store(true, Ordering::Relaxed);
 }
 
 /// One bar. All methods may be called from several threads.
@@ -39,7 +50,7 @@ impl Progress {
 
     /// A bar over `total` submissions; hidden when `quiet`.
     pub fn submissions(total: u64, quiet: bool) -> Self {
-        let bar = Self::new(total, "grading", "{msg} [{bar:30}] {pos}/{len}, {eta} left");
+        let bar = Self::new(total, "grading", "{msg} [{bar:30}] {pos}/{len}{left}");
         if quiet {
             bar.bar.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -61,11 +72,15 @@ impl Progress {
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+            let left = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+                let _ = text.write_str(&told_left(state.pos(), state.len(), state.elapsed()));
+            };
+            bar.set_style(style.with_key("left", left).progress_chars("=> "));
         }
         bar.set_message(message.to_owned());
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));
+            *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
         }
         Self { bar }
     }
@@ -98,16 +113,46 @@ impl Progress {
 
 /// Prints one line on stderr; a stderr that is closed is no reason to stop.
 pub fn note(line: &str) {
-    use std::io::Write;
+    use std::io::Write as _;
     if SILENT.load(Ordering::Relaxed) {
         return;
     }
-    writeln!(std::io::stderr(), "{line}").ok();
+    let bar = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(WeakProgressBar::upgrade);
+    match bar.filter(|bar| !bar.is_finished()) {
+        Some(bar) => bar.println(line),
+        None => drop(writeln!(std::io::stderr(), "{line}")),
+    }
+}
+
+/// What a bar says of the time left: what the things took on average tells it, as one that hangs is no measure of the rest.
+fn told_left(done: u64, of: Option<u64>, took: Duration) -> String {
+    let mut text = String::new();
+    if FINISHING.load(Ordering::Relaxed) {
+        text.push_str(", finishing what runs");
+    } else if let Some(left) = of.and_then(|of| time_left(done, of, took)) {
+        let _ = write!(text, ", {} left", HumanDuration(left));
+    }
+    text
+}
+
+/// The time that the rest takes if it goes on as it went; `None` before anything is done.
+fn time_left(done: u64, of: u64, took: Duration) -> Option<Duration> {
+    (done > 0).then(|| took.mul_f64(of.saturating_sub(done) as f64 / done as f64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_is_told_by_the_average_and_not_before_there_is_one() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(time_left(0, 20, minute), None);
+        assert_eq!(time_left(5, 20, minute), Some(3 * minute));
+        assert_eq!(time_left(20, 20, minute), Some(Duration::ZERO));
+        assert_eq!(told_left(0, Some(20), minute), "");
+        assert_eq!(told_left(5, Some(20), minute), ", 3 minutes left");
+    }
 
     #[test]
     fn threads_share_a_bar_and_it_never_passes_its_total() {

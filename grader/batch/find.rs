@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use super::names;
 use crate::submission::Submission;
-use crate::submission::archive;
+use crate::submission::archive::{self, ArchiveFault};
 use crate::submission::beside::Answers;
 use crate::submission::folder::{self, At, Place, is_noise, of_file, packed_program};
 use crate::submission::handed::{self, Held, Node, What, spelt};
@@ -71,14 +71,22 @@ pub fn find(folder: &Path, out: &Path) -> Result<Result<Class, String>> {
     } else if let Some((_, name)) = archive::packed(folder) {
         match finder.archive(folder, folder, &name) {
             Ok(()) => {}
+            Err(ReadError::Source(SourceFault::Archive { fault: ArchiveFault::Damaged, .. })) => {
+                return Ok(Err(format!(
+                    "{shown} is damaged, cut short or no archive; fetch the class's archive again"
+                )));
+            }
             Err(ReadError::Source(fault)) => return Ok(Err(fault.to_string())),
             Err(fault) => return Err(fault.into()),
         }
     } else {
-        return Ok(Err(format!("{shown} is no folder and no archive; `grade` takes one submission")));
+        let single = if has_cu_extension(folder) { "; `grade` takes one submission" } else { "" };
+        return Ok(Err(format!("{shown} is no folder and no archive of submissions{single}")));
     }
     Ok(if finder.found.is_empty() {
-        Err(format!("no submission was found in {shown}"))
+        Err(format!(
+            "no submission was found in {shown}: a class has a folder, an archive or a .cu file for each learner"
+        ))
     } else {
         Ok(finder.finish(folder))
     })

@@ -272,14 +272,18 @@ fn one_submission_by_itself_is_a_class_of_one() {
 
 #[test]
 fn what_is_no_class_is_said_in_a_sentence() {
-    let root = folder(&[("empty/notes.txt", ""), ("x.cu", "x")]);
+    let root = folder(&[("empty/notes.txt", ""), ("x.cu", "x"), ("notes.txt", "x")]);
     let said = |path: &Path| find(path, Path::new("out")).unwrap().unwrap_err();
     assert!(said(&root.path().join("nowhere")).contains("does not exist"));
     assert!(said(&root.path().join("empty")).contains("no submission was found"));
-    assert!(said(&root.path().join("x.cu")).contains("no folder and no archive"));
+    assert!(
+        said(&root.path().join("x.cu"))
+            .ends_with("no folder and no archive of submissions; `grade` takes one submission")
+    );
+    assert!(said(&root.path().join("notes.txt")).ends_with("no folder and no archive of submissions"));
     let broken = root.path().join("broken.zip");
     fs::write(&broken, b"PK\x03\x04").unwrap();
-    assert!(said(&broken).contains("broken.zip is damaged"));
+    assert!(said(&broken).ends_with("broken.zip is damaged, cut short or no archive; fetch the class's archive again"));
 }
 
 #[test]

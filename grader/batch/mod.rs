@@ -227,6 +227,7 @@ fn announce(batch: &Batch, plan: &Plan, options: &Options) {
 /// The first interrupt lets what runs finish; the second one ends it, and still leaves the products of what is done.
 fn heed_interrupts(batch: &Arc<Batch>, facts: &Facts) {
     interrupt::finish_first(Some(Box::new(|| {
+        progress::finishing();
         progress::note("Finishing what runs; interrupt again to stop at once.");
     })));
     let (batch, facts) = (batch.clone(), facts.clone());

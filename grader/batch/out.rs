@@ -15,6 +15,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -99,7 +100,12 @@ impl Out {
             return Ok(Err(format!("{shown} is a file; --out names a folder")));
         }
         for part in [REPORTS, LEDGER] {
-            fs::create_dir_all(folder.join(part)).with_context(|| format!("{shown} cannot be made"))?;
+            match fs::create_dir_all(folder.join(part)) {
+                Err(error) if error.kind() != ErrorKind::StorageFull => {
+                    return Ok(Err(format!("{shown} cannot be made: {error}")));
+                }
+                made => made.with_context(|| format!("{shown} cannot be made"))?,
+            }
         }
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
         let lock = lock.with_context(|| format!("{shown} cannot be written to"))?;

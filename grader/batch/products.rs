@@ -57,6 +57,7 @@ fn class(material: &Material) -> html::Class {
     let summary = material.summary;
     let page_entry = |(at, entry, report): (usize, &Entry, &Report)| html::Entry {
         learner: entry.learner.clone(),
+        path: entry.path.clone(),
         report: report.clone(),
         source: (material.source)(at),
     };

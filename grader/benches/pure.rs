@@ -78,7 +78,12 @@ fn reports(criterion: &mut Criterion) {
     let real = REAL.map(|(report, source)| (serde_json::from_str::<Report>(report).expect("a report"), source));
     let entry = |at: usize| {
         let (report, source) = &real[at % real.len()];
-        Entry { learner: format!("learner {at}"), report: report.clone(), source: Some((*source).to_owned()) }
+        Entry {
+            learner: format!("learner {at}"),
+            path: format!("class/{at}"),
+            report: report.clone(),
+            source: Some((*source).to_owned()),
+        }
     };
     let class = Class { title: "Heat".to_owned(), entries: (0..LEARNERS).map(entry).collect(), ..Class::default() };
     let mut group = criterion.benchmark_group(format!("{LEARNERS} reports"));

@@ -353,7 +353,8 @@ fn rejected(named: &str, said: &diagnostics::Diagnostics) -> Check {
         Some(line) => format!(", first at heat.cu:{line}: {}", first.message),
         None => format!(": {}", first.message),
     });
-    let place = errors.first().and_then(|first| first.line).map(|line| crate::execute::Place { line, column: 0 });
+    let at = errors.first().and_then(|first| Some((first.line?, first.column.unwrap_or(0))));
+    let place = at.map(|(line, column)| crate::execute::Place { line, column });
     Check::new(CheckId::Compile, Status::Fail, format!("{named}: {count} error{plural}{first}")).at(place)
 }
 

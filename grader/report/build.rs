@@ -76,11 +76,28 @@ impl Report {
         gates.find(|check| check.status == Status::Skip).filter(|_| self.verdict == Verdict::Ungraded)
     }
 
-    /// The likeliest cause as lines for the check that decided; nothing for any other.
+    /// The likeliest cause as a line for the check that decided; nothing for any other.
+    pub fn cause_line(&self, id: CheckId) -> Option<String> {
+        let cause = self.causes.first().filter(|_| self.failing_check == Some(id))?;
+        Some(format!("Cause: {}", cause.sentence))
+    }
+
+    /// The same with the line that names its page, for whoever may have the tool at hand.
     pub fn cause_lines(&self, id: CheckId) -> Vec<String> {
-        let cause = self.causes.first().filter(|_| self.failing_check == Some(id));
-        let lines = |cause: &Cause| [format!("Cause: {}", cause.sentence), format!("`{}` tells more.", cause.explain)];
-        cause.map(lines).into_iter().flatten().collect()
+        let page = self.causes.first().map(|cause| format!("`{}` tells more.", cause.explain));
+        self.cause_line(id).into_iter().zip(page).flat_map(<[String; 2]>::from).collect()
+    }
+
+    /// What compilers found wrong, a line each, for the check `compile` where it failed; nothing for any other.
+    pub fn compiler_lines(&self, check: &Check) -> Vec<String> {
+        let wrong = (check.id, check.status) == (CheckId::Compile, Status::Fail);
+        let errors = self.diagnostics.iter().filter(|said| wrong && said.severity == "error");
+        let line = |said: &super::Diagnostic| match (said.line, said.column) {
+            (Some(line), Some(column)) => format!("heat.cu:{line}:{column}: {}", said.message),
+            (Some(line), None) => format!("heat.cu:{line}: {}", said.message),
+            _ => said.message.clone(),
+        };
+        errors.map(line).collect()
     }
 
     /// Why there is no verdict, in one sentence; `None` when there is one.

@@ -43,7 +43,10 @@ fn place(check: &Check, report: &Report) -> Option<(u32, Option<u32>)> {
         report.submission.as_ref()?.kernel_line.filter(|_| ran).map(|line| (line, None))
     };
     let own = check.place.map(|place| (place.line, (place.column > 0).then_some(place.column)));
-    own.or_else(of_kernel)
+    // The store that wrote a wrong cell tells more than the kernel that it is in.
+    let store =
+        || report.first_mismatch.as_ref()?.line.filter(|_| check.id == CheckId::Values).map(|line| (line, None));
+    own.or_else(store).or_else(of_kernel)
 }
 
 fn compiler_errors(report: &Report, file: Option<&str>) -> String {

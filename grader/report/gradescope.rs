@@ -5,7 +5,8 @@
 
 use serde::Serialize;
 
-use super::{Report, text};
+use super::Report;
+use super::text::{self, Help};
 use crate::points::Points;
 use crate::verdict::{Check, Status, Verdict};
 
@@ -85,7 +86,7 @@ fn results<'a>(report: &'a Report, source: Option<&str>, points: &Points) -> Opt
     Some(Results {
         score,
         execution_time: report.durations.total,
-        output: anstream::adapter::strip_str(&text::render(report, source)).to_string(),
+        output: anstream::adapter::strip_str(&text::render_with(report, source, Help::None)).to_string(),
         output_format: Format::Text,
         visibility: Visibility::Visible,
         stdout_visibility: Visibility::Hidden,
@@ -109,9 +110,10 @@ fn test<'a>(at: usize, check: &'a Check, report: &Report, points: &Points) -> Te
         Status::Skip => None,
     };
     let warns = matches!((check.status, &status), (Status::Warn, _) | (Status::Fail, Some(TestStatus::Passed)));
-    let place = check.place.map(|place| format!("heat.cu:{}", place.line));
-    let cause = report.cause_lines(check.id);
-    let lines = std::iter::once(&check.summary).chain(&check.details).chain(&cause).chain(&place);
+    let compiler = report.compiler_lines(check);
+    let place = check.place.filter(|_| compiler.is_empty()).map(|place| format!("heat.cu:{}", place.line));
+    let cause = report.cause_line(check.id);
+    let lines = std::iter::once(&check.summary).chain(&check.details).chain(&compiler).chain(&cause).chain(&place);
     Test {
         score: points.earned_by(check),
         max_score: points.of_check(check.id),

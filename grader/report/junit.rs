@@ -113,6 +113,7 @@ impl<'a> Suite<'a> {
 impl Case {
     fn of(check: &Check, report: &Report, unjudged: bool) -> Self {
         let mut lines = check.details.clone();
+        lines.extend(report.compiler_lines(check));
         lines.extend(report.cause_lines(check.id));
         // Most sentences name their line themselves.
         let place = check.place.map(|place| format!("heat.cu:{}", place.line));

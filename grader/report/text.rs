@@ -33,11 +33,22 @@ const PRINTED: usize = 5;
 
 /// The report as text, with ANSI colours. `source` is heat.cu's text, for the excerpt.
 pub fn render(report: &Report, source: Option<&str>) -> String {
-    render_with(report, source, false)
+    render_with(report, source, Help::Named)
 }
 
-/// The same; `hint` adds to the first failure which way to go, the second stage of help as the lesson has it.
-pub fn render_with(report: &Report, source: Option<&str>, hint: bool) -> String {
+/// What is said beyond the first failure and its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Help {
+    /// Nothing: whoever reads it cannot type a command.
+    None,
+    /// The commands that say more.
+    Named,
+    /// Which way to go, the second stage of help as the lesson has it.
+    Hint,
+}
+
+/// The same with other help.
+pub fn render_with(report: &Report, source: Option<&str>, help: Help) -> String {
     if let (Some(error), true) = (&report.error, report.exit_code == ExitCode::Usage as u8) {
         return github::harmless(&wrapped(&format!("heat-grader: {error}"), 0));
     }
@@ -49,8 +60,8 @@ pub fn render_with(report: &Report, source: Option<&str>, hint: bool) -> String 
     if let Some(check) = report.failing_check.and_then(|id| report.checks.iter().find(|check| check.id == id)) {
         text.push_str(&explanation(check, report, source));
         text.push_str(&beside(check, report, source));
-        text.push_str(&first_cause(report));
-        text.push_str(&second_stage(report, check, hint));
+        text.push_str(&first_cause(report, help));
+        text.push_str(&second_stage(report, check, help));
     }
     text.push_str(&remarks(report));
     text.push_str(&sanitizer(report));
@@ -206,7 +217,7 @@ fn wrong_cells(id: CheckId, report: &Report) -> String {
 }
 
 /// The likeliest cause with what shows it; nothing when none is certain.
-fn first_cause(report: &Report) -> String {
+fn first_cause(report: &Report, help: Help) -> String {
     let Some(cause) = report.causes.first() else { return String::new() };
     let bold = Style::new().bold();
     let sentence = wrapped(&format!("Cause: {}", cause.sentence), 2);
@@ -217,16 +228,22 @@ fn first_cause(report: &Report) -> String {
         let lines = wrapped(evidence, 4);
         text.push_str(&format!("  - {}", lines.trim_start()));
     }
-    text.push_str(&format!("  `{}` tells more.\n", cause.explain));
+    if help != Help::None {
+        text.push_str(&format!("  `{}` tells more.\n", cause.explain));
+    }
     text
 }
 
 /// Which way to go, or how to get to know it.
-fn second_stage(report: &Report, failing: &Check, hinted: bool) -> String {
-    if !hinted {
-        // Right after the line that names a cause's page, or by itself.
-        let above = if report.causes.is_empty() { "\n" } else { "" };
-        return format!("{above}{}", wrapped("The same check with `--hint` says which way to go.", 2));
+fn second_stage(report: &Report, failing: &Check, help: Help) -> String {
+    match help {
+        Help::None => return String::new(),
+        Help::Named => {
+            // Right after the line that names a cause's page, or by itself.
+            let above = if report.causes.is_empty() { "\n" } else { "" };
+            return format!("{above}{}", wrapped("The same check with `--hint` says which way to go.", 2));
+        }
+        Help::Hint => {}
     }
     // The writer of a wrong cell is known where there was one.
     let unwritten = report.first_mismatch.as_ref().is_some_and(|first| first.got.0.is_nan() && first.block.is_none());

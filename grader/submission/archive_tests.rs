@@ -107,9 +107,10 @@ fn what_is_odd_is_refused_in_one_sentence() {
     let many: Vec<String> = (0..2001).map(|index| format!("f{index}")).collect();
     let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), &b""[..])).collect();
     let large = vec![b' '; SOURCE_CAP as usize + 1];
-    let cases: [(Entries, &str); 13] = [
+    let cases: [(Entries, &str); 14] = [
         (&[], "has no heat.cu; hand in heat.cu"),
         (&[("hw/main.cu", PROGRAM), ("x.txt", b"")], "has no heat.cu (it has hw/main.cu, x.txt)"),
+        (&[("ann_1_heat.cu", PROGRAM), ("bob_2_heat.cu", PROGRAM)], "looks like a class"),
         (&[("Heat.cu", PROGRAM)], "has no heat.cu (it has Heat.cu)"),
         (&[("b/heat.cu", PROGRAM), ("a/heat.cu", PROGRAM)], "several programs: a/heat.cu, b/heat.cu"),
         (&[("heat.cu", PROGRAM), ("a/heat.cu", PROGRAM)], "several programs: a/heat.cu, heat.cu"),

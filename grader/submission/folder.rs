@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use super::archive::{self, Content};
 use super::beside::Answers;
 use super::handed::{DEPTH, ENTRIES, Held, Node, What, file, of_learner};
-use super::owner::{self, stem};
-use super::source::{
-    self, ReadError, SourceFault, Submission, first_names, folder_name, has_cu_extension, read_packed,
-};
+use super::owner;
+use super::source::{self, ReadError, SourceFault, Submission, first_names, folder_name, read_packed};
 
 /// What a fault calls a learner's folder.
 const FOLDER: &str = "the folder";
@@ -98,9 +96,7 @@ pub fn find(folder: &Node) -> Place {
     let mut all = Files::default();
     all.add(folder, "", DEPTH);
     let wanted: [&dyn Fn(&str) -> bool; 3] =
-        [&|name| name == "heat.cu", &|name| archive::packed(Path::new(name)).is_some(), &|name| {
-            has_cu_extension(Path::new(name)) && owner::owner_of_program(stem(name)).is_some()
-        }];
+        [&|name| name == "heat.cu", &|name| archive::packed(Path::new(name)).is_some(), &owner::is_renamed_program];
     for wanted in wanted {
         let mut found: Vec<&Found> = all.files.iter().filter(|found| wanted(&found.node.name)).collect();
         if folder.file("heat.cu").is_some() {

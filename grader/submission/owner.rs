@@ -1,9 +1,12 @@
 //! Whose a flat file is, by its name alone, as course systems make them: `ann_12345_heat.cu`,
 //! `smithann_7_901_solution.docx`, `hw9_asmith_attempt_2026-11-30-12-00-00_heat.cu`. Pure.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
+
+use super::source::has_cu_extension;
 
 /// `ann_12345` of `ann_12345_heat`, `ann_12345_heat-2` or `ann_12345_heat (1)`.
 static PROGRAM: LazyLock<Regex> = LazyLock::new(|| ending("heat"));
@@ -24,6 +27,11 @@ fn well_formed(pattern: &str) -> Regex {
 /// Whose a flat program is by its name without `.cu`; nothing when it is not called heat.
 pub fn owner_of_program(stem: &str) -> Option<&str> {
     Some(PROGRAM.captures(stem)?.get(1)?.as_str())
+}
+
+/// Whether a file name is that of a program as a course system renames it.
+pub fn is_renamed_program(name: &str) -> bool {
+    has_cu_extension(Path::new(name)) && owner_of_program(stem(name)).is_some()
 }
 
 /// Whose a flat answer is by its name without `.md`; nothing when it is not called answer.

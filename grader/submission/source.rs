@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::archive::{self, ARCHIVE_CAP, Content, Kind, Limits, last_part};
 pub use super::fault::{ReadError, SourceFault, UsageError};
 use super::folder;
+use super::owner;
 
 /// Most bytes that heat.cu may have.
 pub const SOURCE_CAP: u64 = 1 << 20;
@@ -123,6 +124,10 @@ pub fn read_packed(path: &Path, kind: Kind, name: String, bytes: &[u8]) -> Resul
         [program] => program,
         [] => {
             let others = packed.iter().map(|packed| &*packed.path);
+            let renamed = |path: &&str| owner::is_renamed_program(last_part(path));
+            if others.clone().filter(renamed).count() > 1 {
+                return Err(SourceFault::Several { file, found: first_names(others.filter(renamed), 4) });
+            }
             return Err(SourceFault::NotPacked { file, others: first_names(others, 4) });
         }
         several => {

@@ -33,6 +33,7 @@ fn root() -> TempDir {
     let init = heat_grader().args(["gradescope", "init"]).arg(&made).assert().code(0);
     let said = String::from_utf8(init.get_output().stdout.clone()).unwrap();
     assert!(said.contains("autograder.zip is ready to upload"), "{said}");
+    assert!(said.contains("*Autograder Points* to what a pass earns, 100\n"), "{said}");
     for entry in fs::read_dir(&made).unwrap() {
         let entry = entry.unwrap();
         let name = entry.path().display().to_string() + if entry.path().is_dir() { "/" } else { "" };

@@ -12,9 +12,11 @@ use crate::fake;
 use fake::stations::FakeStations;
 use fake::{FakeEngine, ended_by, hazard, step, two_steps, with_cell};
 use heat_grader::execute::{Hazard, HazardKind, Memory, Processor, RunFault, Watch};
+use heat_grader::exercise::Exercise;
 use heat_grader::exit_code::ExitCode;
 use heat_grader::grade::{Graded, Refusal};
-use heat_grader::report::{Report, github, json, junit, text};
+use heat_grader::report::text::Help;
+use heat_grader::report::{Report, github, gradescope, json, junit, text};
 use heat_grader::verdict::{Check, CheckId, Status, Verdict};
 
 fn plain_text(graded: &Graded) -> String {
@@ -214,6 +216,37 @@ fn a_cause_stands_where_the_failure_is_explained_and_a_learners_name_in_it_is_es
 }
 
 #[test]
+fn every_error_of_the_compiler_stands_with_its_line_in_each_format() {
+    let mut graded = FakeStations::with(FakeEngine::right()).with_compile_error().grade();
+    let mut second = graded.report.diagnostics.iter().find(|said| said.severity == "error").unwrap().clone();
+    (second.line, second.column, second.message) = (Some(77), Some(5), "expected a `;`".to_owned());
+    graded.report.diagnostics.push(second);
+    let points = Exercise::shipped().unwrap().points;
+    let results = gradescope::render(&graded.report, None, &points).unwrap().unwrap();
+    for shown in [results, junit::render_one(&graded.report).unwrap()] {
+        assert!(shown.contains("heat.cu:77:5: expected a `;`"), "{shown}");
+    }
+    assert!(github::render(&graded.report).contains("line=77,col=5,"));
+}
+
+#[test]
+fn an_annotation_stands_at_the_store_that_wrote_the_wrong_cell() {
+    let (_, mut graded) = samples().into_iter().find(|(name, _)| *name == "wrong").unwrap();
+    graded.report.first_mismatch.as_mut().expect("a wrong cell").line = Some(545);
+    let text = github::render(&graded.report);
+    assert!(text.lines().any(|line| line.starts_with("::error ") && line.contains(",line=545,")), "{text}");
+}
+
+#[test]
+fn where_nobody_can_type_a_command_none_is_named() {
+    let (_, graded) = samples().into_iter().find(|(name, _)| *name == "one_step").unwrap();
+    let points = Exercise::shipped().unwrap().points;
+    let results = gradescope::render(&graded.report, graded.source.as_deref(), &points).unwrap().unwrap();
+    assert!(results.contains("Cause: "), "{results}");
+    assert!(!results.contains("--hint") && !results.contains("heat-grader explain"), "{results}");
+}
+
+#[test]
 fn the_text_reads_like_this() {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("snapshots");
@@ -229,7 +262,7 @@ fn the_text_reads_like_this() {
 fn the_second_stage_of_help_is_for_those_who_ask() {
     let hinted = |name: &str| {
         let (_, graded) = samples().into_iter().find(|(known, _)| *known == name).unwrap();
-        let rendered = text::render_with(&graded.report, graded.source.as_deref(), true);
+        let rendered = text::render_with(&graded.report, graded.source.as_deref(), Help::Hint);
         (plain_text(&graded), anstream::adapter::strip_str(&rendered).to_string())
     };
     let (first, second) = hinted("one_step");

@@ -11,7 +11,7 @@ use crate::execute::Actor;
 use crate::exercise::Exercise;
 use crate::judge::plan::Scope;
 use crate::judge::{actor_words, grouped};
-use crate::report::{ErrorMap, FirstMismatch, Report, picture, trade};
+use crate::report::{ErrorMap, FirstMismatch, Real, Report, picture, trade};
 use crate::verdict::{Check, CheckId, Verdict};
 
 /// Lines shown of what a submission printed.
@@ -41,6 +41,7 @@ pub fn section(listed: &[Listed], at: usize) -> Markup {
                     @if report.verdict == Verdict::Ungraded { " This does not count against the learner." }
                 }
                 p.muted { (circumstances(report)) }
+                p.muted { "handed in as " code { (safe(&one.entry.path)) } }
             }
             div.columns {
                 div {
@@ -267,8 +268,16 @@ fn mismatch(first: &FirstMismatch) -> String {
     let by = by.map_or_else(String::new, |actor| format!(", written by {actor}"));
     format!(
         "In the frame: row {}, column {}, expected {}, got {}{by}.",
-        first.row, first.column, first.expected, first.got
+        first.row,
+        first.column,
+        number(first.expected),
+        number(first.got)
     )
+}
+
+/// As checks spell it.
+fn number(real: Real) -> String {
+    if real.0.is_nan() { "NaN".to_owned() } else { real.to_string() }
 }
 
 /// The cells that fall to each block, where the launch covers the exercise's interior once.

@@ -47,6 +47,8 @@ pub struct Class {
 pub struct Entry {
     /// The learner's name, as the batch spells it.
     pub learner: String,
+    /// Where the submission was found.
+    pub path: String,
     pub report: Report,
     /// heat.cu's text; `None` when it could not be read.
     pub source: Option<String>,

@@ -27,6 +27,7 @@ const REAL: [(&str, &str, &str); 8] = [
 pub fn real_entries() -> Vec<Entry> {
     let entry = |(name, report, source): (&str, &str, &str)| Entry {
         learner: name.to_owned(),
+        path: format!("class/{name}"),
         report: serde_json::from_str(report).expect("a report"),
         source: Some(source.to_owned()),
     };
@@ -37,7 +38,7 @@ pub fn real_entries() -> Vec<Entry> {
 pub fn small() -> Class {
     let mut entries = real_entries();
     let error = Report::of_error("no space left on device", heat_grader::exit_code::ExitCode::Ungraded);
-    entries.push(Entry { learner: "farah".to_owned(), report: error, source: None });
+    entries.push(Entry { learner: "farah".to_owned(), path: "class/farah".to_owned(), report: error, source: None });
     let groups = vec![vec!["amara".to_owned(), "bjorn".to_owned()], vec!["left-alone".to_owned()]];
     Class {
         title: "Heat, autumn".to_owned(),

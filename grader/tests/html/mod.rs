@@ -71,8 +71,8 @@ fn the_page_says_what_the_reports_say() {
             assert!(answer.rows.iter().all(|row| said.contains(row.as_str())) && said.contains(&answer.ship), "{said}");
         }
         if let Some(first) = &report.first_mismatch {
-            let words =
-                format!("row {}, column {}, expected {}, got {}", first.row, first.column, first.expected, first.got);
+            let got = first.got.to_string().replace("nan", "NaN");
+            let words = format!("row {}, column {}, expected {}, got {got}", first.row, first.column, first.expected);
             assert!(said.contains(&words), "{words}");
         }
     }
@@ -274,7 +274,12 @@ fn the_same_class_gives_the_same_page() {
 fn every_kind_of_grade_has_a_section() {
     let entries: Vec<Entry> = super::samples()
         .into_iter()
-        .map(|(name, graded)| Entry { learner: name.to_owned(), report: graded.report, source: graded.source })
+        .map(|(name, graded)| Entry {
+            learner: name.to_owned(),
+            path: format!("class/{name}"),
+            report: graded.report,
+            source: graded.source,
+        })
         .collect();
     let class = Class {
         title: "Kinds".to_owned(),
@@ -285,7 +290,8 @@ fn every_kind_of_grade_has_a_section() {
     };
     let page = page(&class);
     assert!(section(&page, "learner-wrong").contains("data:image/png"), "a grade draws its map");
-    assert!(text(section(&page, "learner-nan")).contains("got nan"));
+    assert!(text(section(&page, "learner-nan")).contains("got NaN"));
+    assert!(text(section(&page, "learner-wrong")).contains("handed in as class/wrong"));
     assert!(text(section(&page, "learner-chatty")).contains("\\u{1b}[32mPASSED"));
     let compile = section(&page, "learner-no-compile");
     assert!(compile.contains("data-line=\"57\"") && text(compile).contains("identifier \"x\" is undefined"));
