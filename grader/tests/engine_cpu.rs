@@ -286,3 +286,17 @@ fn a_launch_that_spins_is_told_with_its_line_whenever_it_is_asked() {
         assert!((spins..=spins + 1).contains(&place.line), "{at}: {place:?}");
     }
 }
+
+#[test]
+fn shared_memory_that_no_block_can_have_is_refused_and_not_loaded() {
+    let source = "__global__ void k(const float* __restrict__ in, float* __restrict__ out, int n, float r) {\n\
+                  __shared__ float large[1 << 28];\nlarge[threadIdx.x] = r;\n__syncthreads();\n\
+                  out[threadIdx.x] = large[threadIdx.x] + in[0];\n}\nint main() {}\n";
+    for watch in [Watch::Full, Watch::Fast] {
+        let seen = run(&mut built(source, "k"), &trial(100, 1, watch));
+        let Some(RunFault::LaunchRefused { launch: 1, reason }) = &seen.fault else {
+            panic!("{watch:?}: {:?}", seen.fault)
+        };
+        assert!(reason.contains("1073741824") || reason.contains("1,073,741,824"), "{reason}");
+    }
+}

@@ -192,6 +192,19 @@ impl CpuRunner {
         slot.as_mut().ok_or_else(|| anyhow!("the worker was not started"))
     }
 
+    /// What the object for a trial holds.
+    fn map(&self, watch: Watch) -> Result<ObjectMap> {
+        let (object, loaded) = match watch {
+            Watch::Fast => (Some(&self.program.fast), &self.fast),
+            Watch::Count | Watch::Full => (self.program.checked.as_ref(), &self.checked),
+        };
+        match (loaded, object) {
+            (Some(loaded), _) => Ok(loaded.map.clone()),
+            (None, Some(object)) => ObjectMap::read(object),
+            (None, None) => Err(anyhow!("this program was built without hooks")),
+        }
+    }
+
     /// The geometry of a trial, if an architecture of the exercise would run it.
     fn geometry(&self, n: usize, map: &ObjectMap) -> Result<Geometry, String> {
         let geometry = (self.program.geometry)(n as u32)?;
@@ -207,14 +220,15 @@ impl Runner for CpuRunner {
             fault: Some(RunFault::LaunchRefused { launch: 1, reason }),
             ..Observation::default()
         };
-        if let fault @ Some(_) = self.misbehaves(trial.watch)? {
-            return Ok(Observation { fault, ..Observation::default() });
-        }
-        let map = self.loaded(trial.watch)?.map.clone();
+        // Before anything is loaded: there may be no room for what no launch could have.
+        let map = self.map(trial.watch)?;
         let geometry = match self.geometry(trial.initial.n(), &map) {
             Ok(geometry) => geometry,
             Err(reason) => return Ok(refused(reason)),
         };
+        if let fault @ Some(_) = self.misbehaves(trial.watch)? {
+            return Ok(Observation { fault, ..Observation::default() });
+        }
         let limit = match &self.role {
             Role::Submission(yardstick) => yardstick.limit(trial),
             Role::Reference(_) | Role::Alone => LEAST,
