@@ -102,7 +102,7 @@ impl Progress {
 
     /// Prints a line on stderr, above the bar where there is one.
     pub fn note(&self, line: &str) {
-        if self.bar.is_hidden() { note(line) } else { self.bar.println(line) }
+        note(line);
     }
 
     /// Takes the bar off the screen.
@@ -117,11 +117,16 @@ pub fn note(line: &str) {
     if SILENT.load(Ordering::Relaxed) {
         return;
     }
-    let bar = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(WeakProgressBar::upgrade);
-    match bar.filter(|bar| !bar.is_finished()) {
+    match on_screen() {
         Some(bar) => bar.println(line),
         None => drop(writeln!(std::io::stderr(), "{line}")),
     }
+}
+
+/// The bar that is on the screen: a hidden one would swallow a note.
+fn on_screen() -> Option<ProgressBar> {
+    let bar = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(WeakProgressBar::upgrade);
+    bar.filter(|bar| !bar.is_finished() && !bar.is_hidden())
 }
 
 /// What a bar says of the time left: what the things took on average tells it, as one that hangs is no measure of the rest.
@@ -152,6 +157,13 @@ mod tests {
         assert_eq!(time_left(20, 20, minute), Some(Duration::ZERO));
         assert_eq!(told_left(0, Some(20), minute), "");
         assert_eq!(told_left(5, Some(20), minute), ", 3 minutes left");
+    }
+
+    #[test]
+    fn no_note_goes_to_a_bar_that_nobody_sees() {
+        let hidden = ProgressBar::hidden();
+        *SHOWN.lock().unwrap() = Some(hidden.downgrade());
+        assert!(on_screen().is_none());
     }
 
     #[test]
