@@ -4,6 +4,7 @@
 //! answers instead of the sanitizers' libraries). Both are optimised: at -O0 a source's repeated reads would be counted as
 //! often as they are written, which no GPU compiler does.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -11,6 +12,7 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
+use super::conditions::{LeftIn, has_conditions};
 use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
 use super::host_headers::write_headers;
 use super::host_only;
@@ -18,7 +20,7 @@ use super::kept::{Key, Shelf};
 use super::nvcc::{Build, Outcome, judge};
 use super::once::{self, key_of_gxx};
 use super::preprocessed::Preprocessed;
-use super::process::{Limits, Tool};
+use super::process::{Finished, Limits, Tool};
 pub use super::rewrite::HostCode;
 use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
@@ -102,7 +104,15 @@ pub struct HostBuilds {
     pub checked: Option<PathBuf>,
     /// What the preprocessor left of the text; `None` for a build made earlier.
     pub preprocessed: Option<Preprocessed>,
+    /// The lines (from 1) of which something was left out before that, for g++ to take the rest.
+    pub omitted: BTreeSet<u32>,
     _folder: Scratch,
+}
+
+/// The lines (from 1) in which two texts of as many lines differ.
+fn other_lines(one: &str, other: &str) -> BTreeSet<u32> {
+    let pairs = (1..).zip(one.lines().zip(other.lines()));
+    pairs.filter(|(_, (one, other))| one != other).map(|(line, _)| line).collect()
 }
 
 impl HostBuilds {
@@ -111,7 +121,7 @@ impl HostBuilds {
         let folder = scratch()?;
         let fast = folder.path().join("fast.so");
         fs::write(&fast, object).context("cannot write to the temporary folder")?;
-        Ok(Self { fast, checked: None, preprocessed: None, _folder: folder })
+        Ok(Self { fast, checked: None, preprocessed: None, omitted: BTreeSet::new(), _folder: folder })
     }
 }
 
@@ -147,13 +157,20 @@ pub fn build_once(
     }
     for _ in 0..LEFT_OUT {
         let build = build_with(shelf, gxx, &text, call, wanted, HostCode::Dropped)?;
-        let Outcome::Rejected(now) = &build.outcome else { return Ok(build) };
-        match host_only::without(&text, &lines_of(now), name) {
+        let now = match build.outcome {
+            Outcome::Rejected(now) => now,
+            Outcome::Compiled(builds) => {
+                let outcome = Outcome::Compiled(HostBuilds { omitted: other_lines(source, &text), ..builds });
+                return Ok(Build { outcome, ..build });
+            }
+            outcome => return Ok(Build { outcome, ..build }),
+        };
+        match host_only::without(&text, &lines_of(&now), name) {
             Some(less) => {
                 text = less;
-                said = now.clone();
+                said = now;
             }
-            None => return Ok(build),
+            None => return Ok(Build { outcome: Outcome::Rejected(now), ..build }),
         }
     }
     Ok(Build { outcome: Outcome::Rejected(said), warnings: first.warnings, wall: first.wall })
@@ -185,10 +202,12 @@ fn build_with(
     fs::write(at.join(SOURCE_NAME), source).context(unwritable)?;
     fs::write(at.join("no_constructors.ld"), NO_CONSTRUCTORS).context(unwritable)?;
     write_headers(&at.join("include")).context(unwritable)?;
-    let preprocessed = preprocess(gxx, at, source)?;
+    let preprocessed = preprocess(gxx, at, &[])?;
+    let preprocessed = judge(&preprocessed, source, at, || left_by(at))?;
     let Outcome::Compiled(text) = preprocessed.outcome else {
         return Ok(without_product(preprocessed));
     };
+    let left_in = has_conditions(source).then(|| left_in(gxx, at)).transpose()?.flatten();
     let cpp = to_cpp(&text, host);
     let bench = Bench { shelf, gxx, folder: at, source };
     let (fast, checked) = std::thread::scope(|scope| {
@@ -206,8 +225,8 @@ fn build_with(
         Some(build) => return Ok(without_product(build)),
         None => None,
     };
-    let preprocessed = Some(Preprocessed::of(&text));
-    let builds = HostBuilds { fast: fast_object, checked, preprocessed, _folder: folder };
+    let preprocessed = Some(Preprocessed::of(&text, left_in));
+    let builds = HostBuilds { fast: fast_object, checked, preprocessed, omitted: BTreeSet::new(), _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }
 
@@ -225,27 +244,36 @@ fn tool(gxx: &HostCompiler, folder: &Path) -> Tool {
     Tool::new(&gxx.gxx, folder).limits(Limits::default()).confined(gxx.folders())
 }
 
-fn preprocess(gxx: &HostCompiler, folder: &Path, source: &str) -> Result<Build<String>> {
-    let finished = tool(gxx, folder)
+fn preprocess(gxx: &HostCompiler, folder: &Path, more: &[&str]) -> Result<Finished> {
+    tool(gxx, folder)
         .args([
             "-E",
             "-x",
             "c++",
             "-std=c++17",
+            // What it defines for a text to see is what nvcc's host compiler defines.
+            "-O3",
             "-w",
             "-fno-diagnostics-show-caret",
             "-Iinclude",
             "-include",
             "cuda_runtime.h",
-            SOURCE_NAME,
-            "-o",
-            "heat.ii",
         ])
-        .run()?;
-    judge(&finished, source, folder, || {
-        let bytes = fs::read(folder.join("heat.ii")).context("g++ left no preprocessed text")?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    })
+        .args(more.iter().copied())
+        .args([SOURCE_NAME, "-o", "heat.ii"])
+        .run()
+}
+
+/// What the preprocessor left in a folder.
+fn left_by(folder: &Path) -> Result<String> {
+    let bytes = fs::read(folder.join("heat.ii")).context("g++ left no preprocessed text")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The lines of heat.cu that its conditions leave in for g++; `None` where it does not say.
+fn left_in(gxx: &HostCompiler, folder: &Path) -> Result<Option<LeftIn>> {
+    let finished = preprocess(gxx, folder, &["-fdirectives-only"])?;
+    finished.success().then(|| Ok(LeftIn::of(&left_by(folder)?))).transpose()
 }
 
 /// A function of a fixed name that calls the kernel.

@@ -5,8 +5,10 @@ use std::io;
 use std::path::Path;
 
 /// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 7] = [
+const HEADERS: [(&str, &str); 9] = [
     ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
+    ("math_constants.h", include_str!("cuda_on_host/math_constants.h")),
+    ("hg_guards.h", include_str!("cuda_on_host/hg_guards.h")),
     ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
     ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),
     ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
@@ -31,7 +33,6 @@ const ALIASES: [(&str, &[&str]); 4] = [
             "driver_types.h",
             "host_defines.h",
             "math_functions.h",
-            "math_constants.h",
             "cuda_profiler_api.h",
             "cuda_fp16.h",
             "cuda_bf16.h",

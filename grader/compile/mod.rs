@@ -2,8 +2,10 @@
 //!
 //! [`toolkit`] finds the compilers ([`fetch`] downloads nvcc once where there is none), [`nvcc`] asks whether a text is
 //! CUDA, [`gpu`] and [`ptx`] turn it into cubins, one of which counts its reads, [`host`] builds it for engine cpu ([`unreached`],
-//! [`rewrite`], [`thread_loops`]), [`once`] does none of it twice ([`kept`] remembers), [`diagnostics`] reads what compilers say, [`process`] runs them.
+//! [`rewrite`], [`thread_loops`]), [`conditions`] and [`preprocessed`] ask whether both compilers see one program,
+//! [`once`] does none of it twice ([`kept`] remembers), [`diagnostics`] reads what compilers say, [`process`] runs them.
 
+pub mod conditions;
 mod declarations;
 pub mod diagnostics;
 pub mod fetch;
@@ -23,6 +25,7 @@ pub mod process;
 pub mod ptx;
 mod rewrite;
 pub mod scratch;
+mod spelling;
 pub mod thread_loops;
 pub mod toolkit;
 mod unreached;

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::conditions::{LeftIn, has_conditions};
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern, plain};
 use super::kernels::kernel_uses;
 pub use super::kernels::{Entry, KernelUse, entries, most_threads};
@@ -200,7 +201,9 @@ fn to_ptx_within(
     let mut build = judge(&finished, source, folder.path(), || {
         let text = fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")?;
         let preprocessed = fs::read(folder.path().join(PREPROCESSED)).ok();
-        let preprocessed = preprocessed.map(|bytes| Preprocessed::of(&String::from_utf8_lossy(&bytes)));
+        let left_in = has_conditions(source).then(|| left_in(toolkit, gxx, source, arch, Pass::Device)).transpose()?;
+        let preprocessed =
+            preprocessed.map(|bytes| Preprocessed::of(&String::from_utf8_lossy(&bytes), left_in.flatten()));
         let (text, entry) = naming.as_ref().map_or((text.clone(), None), |naming| naming.taken_from(&text));
         Ok(Ptx { text, entry, preprocessed })
     })?;
@@ -269,8 +272,13 @@ pub fn missing_library(said: &Diagnostics) -> Option<(u32, String)> {
 }
 
 fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Result<Finished> {
+    nvcc(limits, toolkit, gxx, folder, arch).args(["-ptx", "-keep", "-lineinfo", SOURCE_NAME, "-o", "heat.ptx"]).run()
+}
+
+/// nvcc, with what decides how it reads a text.
+fn nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, arch: u32) -> Tool {
     Tool::new(&toolkit.nvcc, folder)
-        .args(["-std=c++17", "-O3", "-ptx", "-keep", "-lineinfo", "-allow-unsupported-compiler"])
+        .args(["-std=c++17", "-O3", "-allow-unsupported-compiler"])
         .arg(format!("-arch=sm_{arch}"))
         // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
         .args(["-Xcompiler", "-fno-diagnostics-show-caret"])
@@ -278,10 +286,29 @@ fn run_nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Pat
         .args(["-Xcompiler", &format!("-idirafter,{STAND_INS}"), "-DCCCL_DISABLE_NVTX"])
         .arg("-ccbin")
         .arg(&gxx.gxx)
-        .args([SOURCE_NAME, "-o", "heat.ptx"])
         .limits(limits.clone())
         .confined([toolkit.folders(), gxx.folders()].concat())
-        .run()
+}
+
+/// The two times that nvcc reads a text: for the GPU, where `__CUDA_ARCH__` is defined, and for the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    Device,
+    Host,
+}
+
+/// The lines of a text that nvcc's conditions leave in; `None` where it does not say.
+pub fn left_in(toolkit: &Toolkit, gxx: &HostCompiler, source: &str, arch: u32, pass: Pass) -> Result<Option<LeftIn>> {
+    const LEFT_IN: &str = "heat.left";
+    let folder = scratch()?;
+    write_headers(folder.path()).context("cannot write to the temporary folder")?;
+    fs::write(folder.path().join(SOURCE_NAME), source).context("cannot write to the temporary folder")?;
+    let finished = nvcc(&Limits::default(), toolkit, gxx, folder.path(), arch)
+        .args(["-E", "-Xcompiler", "-fdirectives-only", SOURCE_NAME, "-o", LEFT_IN])
+        .args(if pass == Pass::Host { &["-Xcompiler", "-U__CUDA_ARCH__"][..] } else { &[] })
+        .run()?;
+    let text = fs::read(folder.path().join(LEFT_IN)).ok().filter(|_| finished.success());
+    Ok(text.map(|text| LeftIn::of(&String::from_utf8_lossy(&text))))
 }
 
 /// The architectures that this nvcc compiles for, rising: 75 is sm_75. `folder` is one to work in.

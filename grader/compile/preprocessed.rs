@@ -1,70 +1,71 @@
-//! Is the kernel the same code for g++ with our CUDA headers as it is for nvcc with its own? Conditional compilation can tell
-//! the two apart, and engine cpu would then judge a kernel that no GPU runs. Pure, on the texts that both preprocessors left.
+//! Is heat.cu the same code for g++ with our CUDA headers as it is for nvcc with its own? Conditions and macros can tell the
+//! two apart, and engine cpu would then judge a kernel that no GPU runs. Pure, on what both preprocessors left.
 //!
-//! Only the kernel and the functions that it reaches are compared. Host code may well differ: the two sets of headers define
-//! other macros, and nothing of it runs.
+//! The lines that conditions leave in are compared to the letter, and what macros made of them token by token. Bodies of host
+//! functions that the kernel does not reach may differ in their macros: the two sets of headers define others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::functions::{Function, identifiers, led_to, matching};
+use super::conditions::{LeftIn, own_lines};
+use super::functions::{Function, identifiers, led_to};
 use super::once::included;
-use crate::submission::lexer::{Token, TokenKind, lex};
+use super::spelling::spelled_alike;
+use crate::submission::lexer::{Token, lex};
 
-/// A line as its markers name it: the file's name and the number.
-type Line = (String, u32);
-
-/// What a preprocessor left of heat.cu, by line, without what the headers of the two compilers spell differently.
+/// What a preprocessor left of heat.cu, in a spelling that is the same for both compilers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preprocessed {
-    lines: BTreeMap<Line, Vec<String>>,
+    words: Vec<Word>,
     functions: Vec<Definition>,
+    /// Names that stand outside functions.
+    outside: BTreeSet<String>,
+    /// The lines that conditions left in; `None` where the text has no condition.
+    left_in: Option<LeftIn>,
     /// The files that it took in, by their full paths.
     included: BTreeSet<PathBuf>,
 }
 
-/// Where a function stands, and the names that its body uses.
+/// A token, and the line that it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Word {
+    text: String,
+    line: u32,
+}
+
+/// A function: where its body is among the words, and the names that the body uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Definition {
     name: String,
-    first: Line,
-    last: Line,
+    body: Range<usize>,
     uses: BTreeSet<String>,
 }
 
 impl Preprocessed {
     /// `text` has line markers (`# 12 "heat.cu"`).
-    pub fn of(text: &str) -> Self {
-        let (mut tokens, mut places, mut lines) = (Vec::<Token>::new(), Vec::<Line>::new(), BTreeMap::new());
-        for (line, text) in own_lines(text) {
-            let own = lex(&text).tokens;
-            places.extend(std::iter::repeat_n(line.clone(), own.len()));
-            lines.entry(line).or_insert_with(Vec::new).extend(plain(&own));
-            tokens.extend(own);
-        }
-        let at = |token: &Token| tokens.iter().position(|other| std::ptr::eq(other, token));
+    pub fn of(text: &str, left_in: Option<LeftIn>) -> Self {
+        let (tokens, lines) = own_tokens(text);
+        let spelled = spelled_alike(&tokens);
+        // Where a token would stand among the words.
+        let word_of = |token: usize| spelled.partition_point(|(at, _)| *at < token);
         let mut functions = Vec::new();
+        let mut is_outside = vec![true; tokens.len()];
         for function in Function::all(&tokens) {
-            // To the closing brace: the last statement may be there for one of the two alone.
-            let first = function.head.first().and_then(at);
-            let opens = function
-                .head
-                .last()
-                .and_then(at)
-                .and_then(|end| tokens[end..].iter().position(|token| token.is("{")).map(|length| end + length));
-            let last = opens.and_then(|open| matching(&tokens, open));
-            if let Some((first, last)) = first.zip(last) {
-                functions.push(Definition {
-                    name: function.name.text.to_string(),
-                    first: places[first].clone(),
-                    last: places[last].clone(),
-                    uses: identifiers(function.body).map(str::to_owned).collect(),
-                });
-            }
+            let (head, body) = (place_of(&tokens, function.head), place_of(&tokens, function.body));
+            is_outside[head.start..body.end].fill(false);
+            functions.push(Definition {
+                name: function.name.text.to_string(),
+                body: word_of(body.start)..word_of(body.end),
+                uses: identifiers(function.body).map(str::to_owned).collect(),
+            });
         }
-        Self { lines, functions, included: included(text) }
+        let outside = tokens.iter().zip(&is_outside).filter(|(token, outside)| **outside && token.is_identifier());
+        let outside = outside.map(|(token, _)| token.text.to_string()).collect();
+        let words = spelled.into_iter().map(|(at, text)| Word { text, line: lines[at] }).collect();
+        Self { words, functions, outside, left_in, included: included(text) }
     }
 
     /// The headers of the machine that the text took in.
@@ -72,130 +73,66 @@ impl Preprocessed {
         &self.included
     }
 
-    /// The first line of `kernel`, or of a function that it reaches, that is other code for `other`.
-    pub fn first_difference<'a>(&'a self, other: &Self, kernel: &'a str) -> Option<u32> {
-        let used = |function: &'a Definition| function.uses.iter().map(String::as_str).collect();
+    /// The first line that is other code for `other`. Not looked at are lines in `omitted`, which one of the texts had lost
+    /// before it was preprocessed, and what macros made of host code that `kernel` does not reach.
+    pub fn first_difference(&self, other: &Self, kernel: &str, omitted: &BTreeSet<u32>) -> Option<u32> {
+        let by_conditions = match (&self.left_in, &other.left_in) {
+            (Some(here), Some(there)) => here.first_difference(there, omitted),
+            (None, None) => None,
+            // One of the compilers did not tell.
+            _ => Some(1),
+        };
+        by_conditions.or_else(|| self.first_other_expansion(other, kernel, omitted))
+    }
+
+    fn first_other_expansion(&self, other: &Self, kernel: &str, omitted: &BTreeSet<u32>) -> Option<u32> {
+        let reached: BTreeSet<&str> = self.reached_from(kernel).union(&other.reached_from(kernel)).copied().collect();
+        let (mut here, mut there) = (self.compared(&reached, omitted), other.compared(&reached, omitted));
+        loop {
+            let (here, there) = (here.next(), there.next());
+            if here.map(|word| &word.text) != there.map(|word| &word.text) {
+                return [here, there].into_iter().flatten().map(|word| word.line).min();
+            }
+            here?;
+        }
+    }
+
+    /// The words but for those in bodies of functions that are not reached and those of omitted lines.
+    fn compared<'s>(&'s self, reached: &BTreeSet<&str>, omitted: &BTreeSet<u32>) -> impl Iterator<Item = &'s Word> {
+        let mut is_compared = vec![true; self.words.len()];
+        let (device, host): (Vec<_>, Vec<_>) =
+            self.functions.iter().partition(|function| reached.contains(function.name.as_str()));
+        host.iter().for_each(|function| is_compared[function.body.clone()].fill(false));
+        device.iter().for_each(|function| is_compared[function.body.clone()].fill(true));
+        for (word, is_compared) in self.words.iter().zip(&mut is_compared) {
+            *is_compared &= !omitted.contains(&word.line);
+        }
+        self.words.iter().zip(is_compared).filter(|(_, is_compared)| *is_compared).map(|(word, _)| word)
+    }
+
+    /// What `kernel` and everything outside functions leads to.
+    fn reached_from<'s>(&'s self, kernel: &'s str) -> BTreeSet<&'s str> {
+        let used = |function: &'s Definition| function.uses.iter().map(String::as_str).collect();
         let uses: Vec<_> = self.functions.iter().map(|function| (function.name.as_str(), used(function))).collect();
-        let reached = led_to([kernel], &uses);
-        let ranges = self.functions.iter().filter(|function| reached.contains(function.name.as_str()));
-        let mut different = ranges.filter_map(|function| self.differs_within(other, &function.first, &function.last));
-        different.next()
-    }
-
-    fn differs_within(&self, other: &Self, first: &Line, last: &Line) -> Option<u32> {
-        if first.0 != last.0 || first.1 > last.1 {
-            return None;
-        }
-        let empty = Vec::new();
-        // A macro of one set of headers joins the lines of its arguments; a function of the other leaves them apart.
-        let mut in_headers = false;
-        (first.1..=last.1).find(|line| {
-            let key = (first.0.clone(), *line);
-            let (here, there) = (self.lines.get(&key).unwrap_or(&empty), other.lines.get(&key).unwrap_or(&empty));
-            let of_headers = is_of_headers(here) || is_of_headers(there);
-            let goes_on = |line: &[String]| line.last().is_some_and(|token| token != ";");
-            let differs = match (here.is_empty(), there.is_empty()) {
-                _ if in_headers => false,
-                (false, false) => !same_statements(here, there),
-                (true, true) => false,
-                _ => !of_headers,
-            };
-            let open = goes_on(here) || goes_on(there);
-            let ended = [here, there].iter().any(|line| line.last().is_some_and(|token| token == ";"));
-            in_headers = if in_headers { !ended } else { of_headers && open };
-            differs
-        })
+        led_to(self.outside.iter().map(String::as_str).chain([kernel]), &uses)
     }
 }
 
-/// The lines of heat.cu itself, whatever a `#line` in it calls them.
-fn own_lines(text: &str) -> impl Iterator<Item = (Line, String)> {
-    let mut depth = 0_u32;
-    let mut at: Line = (String::new(), 0);
-    text.lines().filter_map(move |line| {
-        if let Some((number, file, flags)) = marker(line) {
-            depth = match flags.first() {
-                Some(&"1") => depth + 1,
-                Some(&"2") => depth.saturating_sub(1),
-                _ => depth,
-            };
-            at = (file.to_owned(), number);
-            return None;
-        }
-        let here = at.clone();
-        at.1 = at.1.wrapping_add(1);
-        (depth == 0 && !here.0.starts_with('<') && !line.trim().is_empty()).then(|| (here, line.to_owned()))
-    })
-}
-
-/// `12`, `heat.cu` and the flags of `# 12 "heat.cu" 2`.
-fn marker(line: &str) -> Option<(u32, &str, Vec<&str>)> {
-    let (number, rest) = line.strip_prefix("# ")?.split_once(" \"")?;
-    let (file, flags) = rest.split_once('"')?;
-    Some((number.parse().ok()?, file, flags.split_whitespace().collect()))
-}
-
-/// The tokens but for attributes, qualifiers and brackets; shared and constant memory by one name, numbers by their value.
-fn plain(tokens: &[Token]) -> Vec<String> {
-    const DROPPED: [&str; 10] = ["inline", "static", "extern", "__inline__", "(", ")", "{", "}", "const", "constexpr"];
-    let mut kept = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        let token = &tokens[at];
-        if token.is("__attribute__") || token.is("__declspec") {
-            let end = matching(tokens, at + 1).map_or(tokens.len(), |close| close + 1);
-            let inside = &tokens[at..end];
-            let of = |word: &str| {
-                inside.iter().any(|token| token.is(word) || token.text.starts_with(&format!("\"hg_{word}")))
-            };
-            kept.extend(["shared", "constant"].into_iter().filter(|word| of(word)).map(|word| format!("<{word}>")));
-            at = end;
-            continue;
-        }
-        at += 1;
-        if token.is("hg_shared_qualifier") {
-            kept.push("<shared>".to_owned());
-        } else if token.kind == TokenKind::Number {
-            kept.push(number(&token.text));
-        } else if !DROPPED.iter().any(|word| token.is(word)) {
-            kept.push(token.text.to_string());
-        }
+/// The tokens of heat.cu itself, and the line of each.
+fn own_tokens(text: &str) -> (Vec<Token>, Vec<u32>) {
+    let (mut tokens, mut lines) = (Vec::new(), Vec::new());
+    for ((_, line), text) in own_lines(text) {
+        let own = lex(text).tokens;
+        lines.extend(std::iter::repeat_n(line, own.len()));
+        tokens.extend(own);
     }
-    kept
+    (tokens, lines)
 }
 
-/// A number by its value, where that is plain: `0x01` is `1`, and `3.0F` is `3.0f`.
-fn number(text: &str) -> String {
-    let small = text.to_ascii_lowercase();
-    let (digits, hexadecimal) = small.strip_prefix("0x").map_or((small.as_str(), false), |rest| (rest, true));
-    if hexadecimal {
-        return u64::from_str_radix(digits.trim_end_matches(['u', 'l']), 16).map_or(small.clone(), |n| n.to_string());
-    }
-    let end = digits.trim_end_matches(['f', 'u', 'l']);
-    end.parse::<f64>().map_or(small.clone(), |value| format!("{value}{}", if digits.ends_with('f') { "f" } else { "" }))
-}
-
-/// Whether two lines are the same, statement by statement; those that a header's macro may have made are not looked at.
-fn same_statements(here: &[String], there: &[String]) -> bool {
-    let statements = |line: &'_ [String]| {
-        let all = line.split(|token| token == ";").map(<[String]>::to_vec);
-        all.filter(|statement| !statement.is_empty()).collect::<Vec<_>>()
-    };
-    let (mut here, mut there) = (statements(here), statements(there));
-    if here.len() == there.len() {
-        let mut pairs = here.iter().zip(&there);
-        return pairs.all(|(here, there)| here == there || is_of_headers(here) || is_of_headers(there));
-    }
-    for line in [&mut here, &mut there] {
-        line.retain(|statement| !is_of_headers(statement));
-    }
-    here == there
-}
-
-/// Whether a line holds what a header's macro may have made: the two sets of headers need not make the same.
-fn is_of_headers(tokens: &[String]) -> bool {
-    const PREFIXES: [&str; 4] = ["__", "hg_", "cuda", "CUDA"];
-    tokens.iter().any(|token| PREFIXES.iter().any(|prefix| token.starts_with(prefix)) && token != "__restrict__")
+/// Where a part of a slice is in it.
+fn place_of(whole: &[Token], part: &[Token]) -> Range<usize> {
+    let start = (part.as_ptr().addr() - whole.as_ptr().addr()) / size_of::<Token>();
+    start..start + part.len()
 }
 
 #[cfg(test)]
@@ -204,18 +141,11 @@ mod tests {
 
     /// A kernel with this body, from line 2 on, as a preprocessor leaves it.
     fn kernel(body: &str) -> Preprocessed {
-        Preprocessed::of(&format!("# 1 \"heat.cu\"\nvoid k(float r) {{\n{body}\n}}\n"))
+        Preprocessed::of(&format!("# 1 \"heat.cu\"\nvoid k(float r) {{\n{body}\n}}\n"), None)
     }
 
     fn difference(ours: &str, theirs: &str) -> Option<u32> {
-        kernel(ours).first_difference(&kernel(theirs), "k")
-    }
-
-    #[test]
-    fn what_is_included_is_not_heat_cu_and_what_a_line_directive_renames_is() {
-        let text = "# 0 \"heat.cu\"\n# 0 \"<built-in>\"\n# 1 \"h.h\" 1\nint x;\n# 7 \"heat.cu\" 2\nint a;\n\nint b;\n# 1 \"gen.cu\"\nint d;\n";
-        let lines: Vec<u32> = own_lines(text).map(|((_, line), _)| line).collect();
-        assert_eq!(lines, [7, 9, 1]);
+        kernel(ours).first_difference(&kernel(theirs), "k", &BTreeSet::new())
     }
 
     #[test]
@@ -223,35 +153,63 @@ mod tests {
         assert_eq!(difference("int a;\n\n", "int a;\nr *= 0.5f;\n"), Some(3));
         assert_eq!(difference("int a;\nint b;\n", "int a;\n\n"), Some(3));
         assert_eq!(difference("\n", "r *= 0.5f;\n"), Some(2));
-        assert_eq!(difference("hg_sync_threads((3)); r *= 1.0f;", "__syncthreads(); r *= 0.5f;"), Some(2));
+        assert_eq!(
+            difference("hg_sync_threads((static_cast<unsigned>(3))); r *= 1.0f;", "__syncthreads(); r *= 0.5f;"),
+            Some(2)
+        );
         assert_eq!(difference("hg_shared_qualifier float t[8];", "float t[8];"), Some(2));
+        assert_eq!(
+            difference("hg_sync_threads((static_cast<unsigned>(3)));\nint a;\n", "__syncthreads();\nint b;\n"),
+            Some(3)
+        );
     }
 
     #[test]
-    fn what_the_headers_spell_differently_is_no_difference() {
-        for (ours, theirs) in [
-            ("hg_shared_qualifier float t[8];", "__attribute__((shared)) float t[8];"),
-            ("hg_sync_threads((3));", "__syncthreads();"),
-            ("float x = __builtin_inff();", "float x = __int_as_float(0x7f800000U);"),
-            ("float x = 3.141592654f * 1;", "float x = 3.141592654F * 0x01;"),
-            ("static_cast<void>(0);", "(static_cast<void> (0));"),
-            ("do {} while (0);\n\n", "__builtin_assume(r > 2 &&\nr < 3);\n"),
-            ("hg_sync_reduce((3), 2, (a || b))\n + 1;\n", "__syncthreads_or(a ||\nb) + 1;\n"),
-        ] {
-            assert_eq!(difference(ours, theirs), None, "{theirs}");
-        }
+    fn the_arguments_of_a_macro_may_stand_on_one_line_or_on_several() {
+        assert_eq!(
+            difference("hg_assumed(sizeof(bool(r > 2 && r < 3)));\n\n", "__builtin_assume(r > 2 &&\nr < 3);\n"),
+            None
+        );
+        let (ours, theirs) = ("hg_sync_reduce((3), 2, (a || b))\n + 1;\n", "__syncthreads_or(a ||\nb) + 1;\n");
+        assert_eq!(difference(ours, theirs), None);
+    }
+
+    fn of_file(text: &str) -> Preprocessed {
+        Preprocessed::of(&format!("# 1 \"heat.cu\"\n{text}"), None)
     }
 
     #[test]
-    fn only_the_kernel_and_what_it_reaches_count() {
-        let text = |scale: &str, host: &str| {
-            let helper = format!("float help(float r) {{ return r * {scale}; }}");
-            Preprocessed::of(&format!(
-                "# 1 \"heat.cu\"\n{helper}\nvoid k(float r) {{ help(r); }}\nint main() {{ {host} }}\n"
+    fn host_code_that_the_kernel_does_not_reach_may_differ_and_nothing_else() {
+        let text = |scale: &str, host: &str, constant: &str| {
+            of_file(&format!(
+                "float help(float r) {{\n  return r * {scale};\n}}\nvoid k(float r) {{ help(r); }}\nint main() {{\n  {host};\n}}\n\
+                 constexpr int c = {constant};\nstruct S {{ float operator()(float r) {{\n return r; }} }};\n"
             ))
         };
-        let ours = text("1.0f", "use(1);");
-        assert_eq!(ours.first_difference(&text("1.0f", "use(2);"), "k"), None);
-        assert_eq!(ours.first_difference(&text("0.5f", "use(1);"), "k"), Some(1));
+        let ours = text("1.0f", "use(1)", "1");
+        let difference = |other: &Preprocessed| ours.first_difference(other, "k", &BTreeSet::new());
+        assert_eq!(difference(&text("1.0f", "use(2)", "1")), None);
+        assert_eq!(difference(&text("0.5f", "use(1)", "1")), Some(2));
+        assert_eq!(difference(&text("1.0f", "use(1)", "2")), Some(8));
+        assert_eq!(ours.first_difference(&text("1.0f", "use(1)", "2"), "k", &BTreeSet::from([8])), None);
+    }
+
+    #[test]
+    fn what_only_code_without_a_plain_name_leads_to_counts() {
+        let text = |scale: &str| {
+            of_file(&format!(
+                "float help(float r) {{\n  return r * {scale};\n}}\nstruct S {{ float operator*(float r) {{ return help(r); }} }};\n"
+            ))
+        };
+        assert_eq!(text("1.0f").first_difference(&text("0.5f"), "k", &BTreeSet::new()), Some(2));
+    }
+
+    #[test]
+    fn an_account_of_conditions_that_one_of_them_lacks_is_a_difference() {
+        let with = |left_in: Option<LeftIn>| Preprocessed::of("# 1 \"heat.cu\"\nint a;\n", left_in);
+        let left_in = || Some(LeftIn::of("# 1 \"heat.cu\"\nint a;\n"));
+        let difference = |here, there| with(here).first_difference(&with(there), "k", &BTreeSet::new());
+        assert_eq!(difference(left_in(), left_in()), None);
+        assert_eq!(difference(left_in(), None), Some(1));
     }
 }

@@ -9,10 +9,11 @@ use super::later::{Later, Waiting};
 use super::start::Start;
 use super::workshop::Workshop;
 use super::{Cuda, EngineChoice, Found, Order, Prepared, Refusal, Source, Stations};
+use crate::compile::conditions::{has_conditions, line_marker, renumbers};
 use crate::compile::diagnostics::{self, Severity, Speaker};
 use crate::compile::gpu::GpuBuilds;
 use crate::compile::host::{self, HostBuilds, HostCode, Wanted};
-use crate::compile::nvcc::{self, Outcome};
+use crate::compile::nvcc::{self, Outcome, Pass};
 use crate::compile::once;
 use crate::compile::preprocessed::Preprocessed;
 use crate::compile::process::Limit;
@@ -103,10 +104,25 @@ impl<'a> Machine<'a> {
     }
 
     /// Why what g++ made of heat.cu is not what nvcc makes of it, where that shows.
-    fn other_code(&self, builds: &HostBuilds, kernel: &str) -> Option<String> {
+    fn other_code(&self, builds: &HostBuilds, kernel: &str, text: &str) -> Option<String> {
         let (ours, theirs) = (builds.preprocessed.as_ref()?, self.seen_by_nvcc.get()?);
-        let line = ours.first_difference(theirs, kernel.rsplit("::").next().unwrap_or(kernel))?;
+        let kernel = kernel.rsplit("::").next().unwrap_or(kernel);
+        // Lines that were left out are known by their numbers.
+        let confused = (!builds.omitted.is_empty() && renumbers(text)).then_some(1);
+        let line = line_marker(text).or(confused).or_else(|| ours.first_difference(theirs, kernel, &builds.omitted))?;
         Some(format!("heat.cu:{line} is other code for the host compiler than for nvcc, so only a GPU can tell"))
+    }
+
+    /// heat.cu without what nvcc's conditions leave out of it for the host; `None` where it has none, or nvcc does not say.
+    fn left_in_for_host(&self, text: &str) -> Option<String> {
+        let (Lookup::Found(toolkit), Lookup::Found(gxx)) = (self.workshop.toolkit(), self.workshop.host_compiler())
+        else {
+            return None;
+        };
+        let arch = self.order.arch.unwrap_or(nvcc::LESSON_ARCH);
+        let left_in = has_conditions(text).then(|| nvcc::left_in(toolkit, gxx, text, arch, Pass::Host));
+        // Where it cannot be asked its conditions are decided here.
+        Some(left_in?.ok().flatten()?.text())
     }
 
     /// What compute-sanitizer says of the submission, or why it did not run.
@@ -209,7 +225,8 @@ impl Stations for Machine<'_> {
     }
 
     fn find(&self, source: &Source) -> Result<Found, Check> {
-        let program = Arc::new(submission::Program::new(&source.text));
+        let left_in = self.left_in_for_host(&source.text);
+        let program = Arc::new(submission::Program::new(left_in.as_deref().unwrap_or(&source.text)));
         let kernel = find_kernel(&program).map_err(|fault| kernel_check(&fault))?;
         let n = self.exercise.exercise.n;
         let launch = find_launch(&program, &kernel)
@@ -280,7 +297,7 @@ impl Stations for Machine<'_> {
         let of_cpu = self.bound.get().map_or_else(|| geometry.clone(), |&most| limits::bounded(geometry.clone(), most));
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
-                if let Some(reason) = self.other_code(&builds, &kernel) {
+                if let Some(reason) = self.other_code(&builds, &kernel, &text) {
                     return Ok(Err(reason));
                 }
                 let reference = self.workshop.reference(gxx)?;

@@ -27,7 +27,7 @@ pub enum TokenKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
-    /// Its spelling, line splices removed.
+    /// Its spelling, line splices removed; `{` for `<%`, and so on.
     pub text: Arc<str>,
     /// Line of its first byte, from 1.
     pub line: u32,
@@ -77,6 +77,9 @@ const PUNCTUATORS: [&str; 26] = [
     "<<<", "<<=", "<=>", "->*", "...", "::", "->", "++", "--", "<<", "<=", "==", "!=", "&&", "||", "+=", "-=", "*=",
     "/=", "%=", "&=", "|=", "^=", "##", ".*", ">=",
 ];
+
+/// Other spellings of punctuators, longest first. Source: C++17, \[lex.digraph\].
+const DIGRAPHS: [(&str, &str); 6] = [("%:%:", "##"), ("%:", "#"), ("<%", "{"), ("%>", "}"), ("<:", "["), (":>", "]")];
 
 /// Takes a text apart; linear in its length.
 pub fn lex(text: &str) -> Lexed {
@@ -217,7 +220,7 @@ impl<'a> Lexer<'a> {
 
     fn token(&mut self) {
         let (start, line, column) = (self.at, self.line, (self.at - self.line_start) as u32 + 1);
-        if self.starts_line && self.peek() == Some(b'#') {
+        if self.starts_line && (self.peek() == Some(b'#') || self.looking_at("%:")) {
             self.directive = true;
             self.around = Some((std::mem::take(&mut self.depth), std::mem::take(&mut self.launches)));
         }
@@ -252,6 +255,11 @@ impl<'a> Lexer<'a> {
         if byte == b'"' || byte == b'\'' {
             return self.quoted(text, byte);
         }
+        if let Some((spelled, meant)) = self.digraph() {
+            spelled.bytes().for_each(|_| self.advance());
+            text.push_str(meant);
+            return TokenKind::Punctuation;
+        }
         let length = self.punctuator_length();
         for _ in 0..length {
             self.take(text);
@@ -274,6 +282,12 @@ impl<'a> Lexer<'a> {
             self.advance();
         }
         text.push_str(&String::from_utf8_lossy(&taken));
+    }
+
+    fn digraph(&self) -> Option<(&'static str, &'static str)> {
+        // `v<::name>` is a list of template arguments.
+        let opens_template = self.looking_at("<::") && !matches!(self.peek_at(3), Some(b':' | b'>'));
+        DIGRAPHS.into_iter().find(|(spelled, _)| self.looking_at(spelled)).filter(|_| !opens_template)
     }
 
     fn punctuator_length(&self) -> usize {
@@ -379,6 +393,19 @@ mod tests {
             marks,
             [("#", true), ("define", true), ("A", true), ("1", true), ("b", false), ("#", false), ("c", false)]
         );
+    }
+
+    #[test]
+    fn digraphs_are_what_they_stand_for() {
+        assert_eq!(
+            texts("<% a<:1:> %> v<::b> v<:::b:> x%y"),
+            ["{", "a", "[", "1", "]", "}", "v", "<", "::", "b", ">", "v", "[", "::", "b", "]", "x", "%", "y"]
+        );
+        let lexed = lex("%:define A(x) %:x %:%: 1\n%:> 2");
+        let marks: Vec<(&str, bool)> = lexed.tokens.iter().map(|token| (&*token.text, token.directive)).collect();
+        let define = ["#", "define", "A", "(", "x", ")", "#", "x", "##", "1"].map(|text| (text, true));
+        assert_eq!(marks[..10], define);
+        assert_eq!(lexed.tokens[0].span, 0..2);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn what_nvcc_made_is_taken_until_text_kernel_architecture_compiler_or_a_header_c
     let header = folder.path().join("math.h");
     fs::write(&header, "a").unwrap();
     let assembled = Assembled { cubin: vec![1, 2], kernels: Vec::new() };
-    let preprocessed = Some(Preprocessed::of("# 1 \"heat.cu\"\nvoid k() { int a; }\n"));
+    let preprocessed = Some(Preprocessed::of("# 1 \"heat.cu\"\nvoid k() { int a; }\n", None));
     let cuda = Cuda { ptx: "ptx".to_owned(), entry: Some("k".to_owned()), arch: 75, assembled, preprocessed };
     let made =
         Made { cuda: cuda.clone(), builds: None, warnings: Diagnostics::default(), headers: vec![Stamp::of(&header)] };

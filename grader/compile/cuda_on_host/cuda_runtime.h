@@ -10,10 +10,10 @@
 #include <climits>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <type_traits>
 #include <utility>
 
@@ -177,6 +177,7 @@ HG_DEVICE void __threadfence_system() { __asm__ __volatile__("" ::: "memory"); }
 HG_DEVICE unsigned __activemask() { return hg_active_mask(); }
 [[noreturn]] HG_DEVICE void __trap() { hg_trap(0); }
 HG_DEVICE void __brkpt() { hg_trap(0); }
+[[noreturn]] HG_DEVICE void __assert_fail() { hg_trap(1); }
 HG_DEVICE void __nanosleep(unsigned) {}
 HG_DEVICE long long clock64() { return static_cast<long long>(hg_clock()); }
 HG_DEVICE unsigned long long globaltimer() { return hg_clock(); }
@@ -256,14 +257,6 @@ HG_DEVICE unsigned __ballot_sync(unsigned mask, int predicate, unsigned line = _
 HG_DEVICE int __any_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) { return __ballot_sync(mask, predicate, line) != 0; }
 HG_DEVICE int __all_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) { return __ballot_sync(mask, !predicate, line) == 0; }
 
-#define CUDART_INF_F __builtin_inff()
-#define CUDART_NAN_F __builtin_nanf("")
-#define CUDART_MAX_NORMAL_F 3.402823466e38f
-#define CUDART_INF __builtin_inf()
-#define CUDART_NAN __builtin_nan("")
-#define CUDART_PI_F 3.141592654f
-#define CUDART_PI 3.1415926535897931
-
 // ---- loads, stores and arithmetic with names of their own ------------------------------------------------------
 template <class T> HG_DEVICE T __ldg(const T* p) { return *p; }
 template <class T> HG_DEVICE T __ldca(const T* p) { return *p; }
@@ -322,8 +315,10 @@ HG_DEVICE int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsi
 HG_DEVICE int __clzll(long long a) { return a == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(a)); }
 HG_DEVICE int __ffs(int a) { return __builtin_ffs(a); }
 HG_DEVICE int __ffsll(long long a) { return __builtin_ffsll(a); }
-#define __builtin_assume(condition) static_cast<void>(0)
-#define __assume(condition) static_cast<void>(0)
+// Never evaluated: what it would read is no read of the kernel's.
+HG_DEVICE constexpr void hg_assumed(size_t) {}
+#define __builtin_assume(...) hg_assumed(sizeof(bool(__VA_ARGS__)))
+#define __assume(...) hg_assumed(sizeof(bool(__VA_ARGS__)))
 template <class T> HG_DEVICE bool __isGlobal(const T*) { return true; }
 
 // ::min and ::max of every arithmetic pair, as CUDA has them. The plain overloads win over std's templates.
@@ -346,6 +341,7 @@ HG_DEVICE constexpr std::common_type_t<A, B> max(A a, B b) { return static_cast<
 HG_DEVICE unsigned umin(unsigned a, unsigned b) { return b < a ? b : a; }
 HG_DEVICE unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 
+#include "hg_guards.h"
 #include "hg_assert.h"
 #include "hg_atomics.h"
 #include "hg_host_api.h"

@@ -97,7 +97,7 @@ HG_DEVICE void hg_copy_together(const Group& group, void* to, const void* from, 
         if (group.thread_rank() == 0) __builtin_memmove(to, from, bytes);
         return;
     }
-    const bool wide = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 == 0;
+    const bool wide = (reinterpret_cast<size_t>(to) | reinterpret_cast<size_t>(from) | bytes) % 16 == 0;
     const size_t piece = wide ? 16 : bytes % 4 == 0 ? 4 : 1;
     for (size_t at = group.thread_rank() * piece; at < bytes; at += group.size() * piece)
         hg_async_copy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, piece, 0);
