@@ -96,6 +96,8 @@ impl Kernel {
             launches,
             watch,
             keep: vec![launches],
+            state: None,
+            keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
             shortcuts: true,

@@ -47,9 +47,21 @@ pub struct Trial {
     pub writers_of: Option<Window>,
     /// Whether it is wanted how often the first launch reads each cell; needs [`Watch::Full`].
     pub cell_reads: bool,
+    /// What the program's variables hold before the first launch; as they are when `None`. Engine cpu.
+    pub state: Option<Arc<DeviceState>>,
+    /// After which kept launches the program's variables are wanted as well; engine cpu, [`Watch::Fast`].
+    pub keep_state: Vec<u32>,
     /// Whether an engine may take a shorter way than the kernel as it is written (see [`cpu`]) once a launch that way gave
     /// the same bits. A failure is judged by runs without.
     pub shortcuts: bool,
+}
+
+/// What a program's `__device__` variables hold, which outlives launches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceState {
+    /// Symbol and size in bytes of each variable, in the order of `bytes`.
+    pub variables: Vec<(String, usize)>,
+    pub bytes: Vec<u8>,
 }
 
 /// What a trial showed.
@@ -57,6 +69,8 @@ pub struct Trial {
 pub struct Observation {
     /// The kept grids, by launch. Shorter than `Trial::keep` when the run ended early.
     pub grids: Vec<(u32, Grid)>,
+    /// The program's variables after launches, where they were asked for and it has some.
+    pub states: Vec<(u32, Arc<DeviceState>)>,
     /// 4-byte words read from global memory, a value a launch; empty when not counted ([`Watch::Fast`]). A launch whose
     /// counters went backwards, which only a kernel that writes to them can do, counts as 0: too few to be believed.
     pub words_read: Vec<u64>,

@@ -17,12 +17,8 @@ pub fn same_for(report: &Report, path: &str, read: &Submission, exercise: &Exerc
         submission.file = read.inside.as_deref().map(escape::line);
     }
     let given = answer_of(read);
-    let reads = report.reads.as_ref().map(|reads| Reads {
-        words: reads.words,
-        cells: reads.cells,
-        timesteps: reads.timesteps,
-        budget: reads.budget,
-    });
+    let reads = report.reads.as_ref();
+    let reads = reads.map(|reads| Reads::of_launch(reads.words, reads.cells, reads.timesteps, reads.budget));
     let check = answer(given.as_ref(), reads.as_ref(), exercise.exercise.n, report.timing.is_some());
     report.answer = given.as_ref().map(build::answer);
     let checks = std::mem::take(&mut report.checks);

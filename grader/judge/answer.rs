@@ -133,7 +133,8 @@ fn timing_row(row: &GivenRow, ms: f64, n: u32) -> Remark {
 mod tests {
     use super::*;
 
-    const READS: Reads = Reads { words: 7_056_400, cells: 4_186_116, timesteps: 2, budget: 1.5 };
+    const READS: Reads =
+        Reads { words: 7_056_400, launch: 1, first: 7_056_400, cells: 4_186_116, timesteps: 2, budget: 1.5 };
 
     fn reads(number: f64) -> GivenRow {
         GivenRow { reads: Some(number), ..GivenRow::default() }

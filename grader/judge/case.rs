@@ -5,9 +5,10 @@
 //!
 //! 1. the submission's trial, then the reference's over the same timesteps;
 //! 2. for each spot, the reference from the submission's own grid before that launch;
-//! 3. when something is wrong and the launch is not known: both again, from the last grid known to be right, with a few
+//! 3. where nothing is wrong and reads are counted: the first launch and each spot once more, counted;
+//! 4. when something is wrong and the launch is not known: both again, from the last grid known to be right, with a few
 //!    grids kept in between, until the launch is known ([`Bracket`]);
-//! 4. that launch alone under full watch, for the thread that wrote the first wrong cell.
+//! 5. that launch alone under full watch, for the thread that wrote the first wrong cell.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use super::error_map::ErrorMap;
 use super::neighbourhood::Neighbourhood;
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
-use crate::execute::{Observation, Processor, Trial, Watch};
+use crate::execute::{DeviceState, Observation, Processor, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
 
@@ -49,6 +50,8 @@ enum Step {
     Reference,
     /// The reference from the grid before the spot with this index.
     Spot(usize),
+    /// The launch with this index in [`Case::counted`], counted.
+    Count(usize),
     NarrowSubmission(Bracket),
     NarrowReference(Bracket, Box<Observation>),
     Attribute(Bracket),
@@ -64,6 +67,8 @@ pub struct Case<'a> {
     step: Step,
     /// The submission's kept grids of the planned trial.
     kept: Vec<(u32, Arc<Grid>)>,
+    /// What the submission's variables held after launches.
+    states: Vec<(u32, Arc<DeviceState>)>,
     /// Whether a run took a shortcut of the engine's.
     shortcut: bool,
     outcome: Outcome,
@@ -79,6 +84,7 @@ impl<'a> Case<'a> {
             max_abs,
             step: Step::Submission,
             kept: Vec::new(),
+            states: Vec::new(),
             shortcut: false,
             outcome: Outcome::new(planned),
         }
@@ -92,6 +98,7 @@ impl<'a> Case<'a> {
             Step::Spot(at) => {
                 self.kept_grid(self.outcome.planned.spots[*at] - 1).map(|grid| self.reference(grid, &[1]))
             }
+            Step::Count(at) => self.counting(self.counted()[*at]),
             Step::NarrowSubmission(bracket) => {
                 let keep = bracket.keep();
                 let launches = keep.last().copied().unwrap_or(1);
@@ -103,6 +110,7 @@ impl<'a> Case<'a> {
                     watch: Watch::Fast,
                     cell_reads: false,
                     shortcuts: false,
+                    keep_state: Vec::new(),
                     ..self.trial.clone()
                 };
                 Some(Request { program: Program::Submission, on: self.outcome.planned.on, trial, fresh: true })
@@ -120,6 +128,7 @@ impl<'a> Case<'a> {
                     keep: vec![1],
                     watch: Watch::Full,
                     cell_reads: false,
+                    keep_state: Vec::new(),
                     writers_of: Some(first.around.window.clone()),
                     ..self.trial.clone()
                 },
@@ -138,6 +147,7 @@ impl<'a> Case<'a> {
             Step::Submission => self.fold_submission(seen)?,
             Step::Reference => self.fold_reference(&seen)?,
             Step::Spot(at) => self.fold_spot(at, &seen)?,
+            Step::Count(at) => self.fold_count(at, seen),
             Step::NarrowSubmission(bracket) => self.fold_narrow_submission(bracket, seen),
             Step::NarrowReference(bracket, submission) => self.fold_narrow_reference(bracket, &submission, &seen)?,
             Step::Attribute(_) => self.fold_attribution(&seen),
@@ -156,12 +166,13 @@ impl<'a> Case<'a> {
             let kept = seen.grids.iter().map(|(launch, _)| launch);
             ensure!(kept.eq(&self.trial.keep), "the engine kept other grids than it was asked for");
         }
+        self.states = seen.states;
         self.kept = seen.grids.into_iter().map(|(launch, grid)| (launch, Arc::new(grid))).collect();
         let outcome = &mut self.outcome;
         if matches!(outcome.planned.kind, Kind::Thousand | Kind::Repeat) {
             outcome.last = self.kept.last().map(|(_, grid)| grid.clone());
         }
-        outcome.words_read = seen.words_read;
+        outcome.words_read = (1..).zip(seen.words_read).collect();
         outcome.cell_reads = seen.cell_reads;
         outcome.hazards = seen.hazards;
         outcome.input_changed = seen.input_changed;
@@ -221,7 +232,44 @@ impl<'a> Case<'a> {
         let spots = &self.outcome.planned.spots;
         let both_kept = |spot: u32| self.kept_grid(spot).is_some() && self.kept_grid(spot - 1).is_some();
         let next = (at.map_or(0, |at| at + 1)..spots.len()).find(|&at| both_kept(spots[at]));
-        next.map_or(Step::Done, Step::Spot)
+        next.map_or_else(|| self.count_after(None), Step::Spot)
+    }
+
+    /// The launches to count: the first one, and the spots whose grid before was kept.
+    fn counted(&self) -> Vec<u32> {
+        let planned = &self.outcome.planned;
+        let spots = planned.spots.iter().filter(|_| planned.counts_spots).copied();
+        spots.clone().take(1).map(|_| 1).chain(spots.filter(|spot| self.kept_grid(spot - 1).is_some())).collect()
+    }
+
+    fn count_after(&self, at: Option<usize>) -> Step {
+        let next = at.map_or(0, |at| at + 1);
+        if next < self.counted().len() { Step::Count(next) } else { Step::Done }
+    }
+
+    /// One launch of the submission from its own grid before it, and with its variables as they were then, counted.
+    fn counting(&self, launch: u32) -> Option<Request> {
+        let initial = if launch == 1 { &self.trial.initial } else { self.kept_grid(launch - 1)? };
+        let state = self.states.iter().find(|(after, _)| after + 1 == launch).map(|(_, state)| state.clone());
+        let trial = Trial {
+            initial: initial.clone(),
+            launches: 1,
+            watch: Watch::Count,
+            keep: Vec::new(),
+            state,
+            keep_state: Vec::new(),
+            ..self.trial.clone()
+        };
+        Some(Request { program: Program::Submission, on: self.outcome.planned.on, trial, fresh: false })
+    }
+
+    /// A fault is none of the planned run, which had none.
+    fn fold_count(&mut self, at: usize, seen: Observation) -> Step {
+        if let (None, [words]) = (&seen.fault, &seen.words_read[..]) {
+            self.outcome.words_read.push((self.counted()[at], *words));
+        }
+        self.outcome.wall_seconds += seen.wall_seconds;
+        self.count_after(Some(at))
     }
 
     fn fold_spot(&mut self, at: usize, seen: &Observation) -> anyhow::Result<Step> {
@@ -250,6 +298,7 @@ impl<'a> Case<'a> {
         self.trial.shortcuts = false;
         self.shortcut = false;
         self.kept.clear();
+        self.states.clear();
         self.outcome = Outcome::new(self.outcome.planned.clone());
         Step::Submission
     }
@@ -353,6 +402,8 @@ impl<'a> Case<'a> {
             launches: keep.last().copied().unwrap_or(1),
             watch: Watch::Fast,
             keep,
+            state: None,
+            keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
             shortcuts: self.trial.shortcuts,

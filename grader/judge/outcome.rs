@@ -87,8 +87,8 @@ pub struct Outcome {
     /// Largest |got - expected| of cells that are right, of all grids compared from the start.
     pub furthest: f32,
     pub first: Option<FirstMismatch>,
-    /// 4-byte words read from global memory, a value a launch; empty when not counted.
-    pub words_read: Vec<u64>,
+    /// The launches that were counted, and the 4-byte words that each read from global memory.
+    pub words_read: Vec<(u32, u64)>,
     /// How often the first launch read each cell, where that was watched.
     pub cell_reads: Option<CellReads>,
     pub hazards: Vec<Hazard>,

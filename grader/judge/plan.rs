@@ -75,6 +75,8 @@ pub struct Planned {
     pub keep: Vec<u32>,
     /// Launches that are checked by themselves, from the submission's own grid before them.
     pub spots: Vec<u32>,
+    /// Whether the words that those launches read are counted too, and those of the first one to tell them by.
+    pub counts_spots: bool,
     /// What the initial grid is drawn from.
     pub seed: u64,
 }
@@ -93,6 +95,8 @@ impl Planned {
             launches: self.launches,
             watch: self.watch,
             keep: self.keep.clone(),
+            state: None,
+            keep_state: if self.counts_spots { self.spots.iter().map(|spot| spot - 1).collect() } else { Vec::new() },
             writers_of: None,
             cell_reads: self.kind == Kind::Hazards && self.watch == Watch::Full,
             shortcuts: true,
@@ -163,6 +167,8 @@ pub fn plan(exercise: &Exercise, scope: Scope, seed: u64, means: &Means) -> Vec<
     }
     let thousand = list.add(Kind::Thousand, long_n, figures.r, (main, Watch::Fast), &with_spots(long, &spots));
     thousand.spots = spots;
+    // A GPU counts the whole long run.
+    thousand.counts_spots = !means.gpu && watched && means.uncounted.is_none();
     let long_seed = thousand.seed;
     // The large one is there for its values, and a GPU sees those; the small ones show every odd-sized tile that it has.
     for &n in trials.portable.sizes.iter().filter(|&&n| watched && !(means.gpu && n > LARGE)) {
@@ -200,8 +206,8 @@ impl List {
     fn add(&mut self, kind: Kind, n: u32, r: f32, (on, watch): (Processor, Watch), keep: &[u32]) -> &mut Planned {
         let (seed, attributable) = (self.random.next_u64(), self.attributable);
         let launches = keep.last().copied().unwrap_or(1);
-        let (keep, spots) = (keep.to_vec(), Vec::new());
-        self.all.push(Planned { kind, n, r, launches, watch, on, attributable, keep, spots, seed });
+        let (keep, spots, counts_spots) = (keep.to_vec(), Vec::new(), false);
+        self.all.push(Planned { kind, n, r, launches, watch, on, attributable, keep, spots, counts_spots, seed });
         self.all.last_mut().expect("a trial was just added")
     }
 }

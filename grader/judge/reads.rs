@@ -13,6 +13,10 @@ use crate::verdict::{Check, CheckId, Status};
 pub struct Reads {
     /// 4-byte words read from global memory by the counted launch that read most.
     pub words: u64,
+    /// That launch, from 1; the first of them.
+    pub launch: u32,
+    /// Words that the first launch read.
+    pub first: u64,
     /// Interior cells that it updated.
     pub cells: u64,
     /// Timesteps that it advanced.
@@ -22,6 +26,11 @@ pub struct Reads {
 }
 
 impl Reads {
+    /// What one launch reads.
+    pub fn of_launch(words: u64, cells: u64, timesteps: u32, budget: f64) -> Self {
+        Self { words, launch: 1, first: words, cells, timesteps, budget }
+    }
+
     /// Words read per updated cell and timestep.
     pub fn per_cell_step(&self) -> f64 {
         self.words as f64 / (self.cells as f64 * f64::from(self.timesteps))
@@ -32,22 +41,34 @@ impl Reads {
         self.per_cell_step() <= self.budget
     }
 
+    /// Whether a later launch is over the budget and reads more than the first one did, by an eighth at least.
+    pub fn is_late(&self) -> bool {
+        !self.within_budget() && 8 * self.words > 9 * self.first
+    }
+
     /// Whether the count can be true: each interior cell is read at least once by a launch that gets every cell right.
     pub fn is_plausible(&self) -> bool {
         self.words >= self.cells
     }
 }
 
-/// What the count trial counted: the larger of its watched launches.
+/// What the count trial counted; or a later launch of the long run that reads more than its first one: a grid of another size
+/// is no excuse for that.
 pub fn measured(seen: &Seen) -> Option<Reads> {
-    seen.gating()
-        .find(|outcome| outcome.planned.kind == Kind::Count)
-        .and_then(|outcome| of_trial(seen.exercise, outcome))
+    let of = |kind: Kind| {
+        seen.gating().find(|outcome| outcome.planned.kind == kind).and_then(|outcome| of_trial(seen.exercise, outcome))
+    };
+    of(Kind::Thousand).filter(Reads::is_late).or_else(|| of(Kind::Count))
 }
 
 fn of_trial(exercise: &Exercise, outcome: &Outcome) -> Option<Reads> {
+    let (_, first) = *outcome.words_read.first().filter(|(launch, _)| *launch == 1)?;
+    let most = |most: (u32, u64), one: &(u32, u64)| if one.1 > most.1 { *one } else { most };
+    let (launch, words) = outcome.words_read.iter().fold((1, first), most);
     Some(Reads {
-        words: outcome.words_read.iter().copied().max()?,
+        words,
+        launch,
+        first,
         cells: Exercise::interior_cells(outcome.planned.n),
         timesteps: exercise.exercise.steps_per_launch,
         budget: exercise.exercise.budget,
@@ -84,8 +105,12 @@ fn not_counted(uncounted: &Uncounted) -> Check {
 
 fn counted(reads: &Reads) -> Check {
     let (status, relation) = if reads.within_budget() { (Status::Pass, "within") } else { (Status::Fail, "over") };
-    let summary =
-        format!("{:.3} words read per cell-step, {relation} the budget of {}", reads.per_cell_step(), reads.budget);
+    let late = if reads.is_late() { format!(" in launch {}", reads.launch) } else { String::new() };
+    let summary = format!(
+        "{:.3} words read per cell-step{late}, {relation} the budget of {}",
+        reads.per_cell_step(),
+        reads.budget
+    );
     let check = Check::new(CheckId::Reads, status, summary);
     // Over the budget the cause, which follows, has the figures and what to look at.
     if status == Status::Fail {
@@ -116,7 +141,7 @@ mod tests {
     use super::*;
 
     fn at_2048(words: u64, timesteps: u32) -> Reads {
-        Reads { words, cells: Exercise::interior_cells(2048), timesteps, budget: 1.5 }
+        Reads::of_launch(words, Exercise::interior_cells(2048), timesteps, 1.5)
     }
 
     #[test]

@@ -51,6 +51,8 @@ fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
         launches,
         watch,
         keep: vec![launches],
+        state: None,
+        keep_state: Vec::new(),
         writers_of: None,
         cell_reads: false,
         shortcuts: true,

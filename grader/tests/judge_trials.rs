@@ -2,7 +2,7 @@
 
 use crate::fake;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fake::*;
 use heat_grader::execute::{HazardKind, InputChange, Memory, Place, Processor, RunFault, Watch};
@@ -224,6 +224,26 @@ fn the_larger_of_the_counted_launches_counts() {
         }
     });
     assert_eq!(judged(&engine).reads.map(|reads| reads.per_cell_step()), Some(3.0));
+}
+
+#[test]
+fn a_launch_of_the_long_run_that_reads_more_than_the_first_one_counts() {
+    // The long run's counted launches keep no grid: the first one, then the drawn ones.
+    let counted = AtomicUsize::new(0);
+    let engine = FakeEngine::right().touched(move |trial, seen| {
+        if trial.watch == Watch::Count && trial.keep.is_empty() && counted.fetch_add(1, Ordering::Relaxed) == 2 {
+            seen.words_read.iter_mut().for_each(|words| *words *= 3);
+        }
+    });
+    let judgement = judged(&engine);
+    assert_eq!(letters(&judgement), "ppppfp");
+    let said = &check(&judgement, CheckId::Reads).summary;
+    assert!(
+        said.starts_with("3.000 words read per cell-step in launch ") && said.ends_with("over the budget of 1.5"),
+        "{said}"
+    );
+    let cause = &judgement.causes[0].sentence;
+    assert!(cause.contains("reads more than launch 1 did"), "{cause}");
 }
 
 #[test]

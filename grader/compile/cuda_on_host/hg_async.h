@@ -1,6 +1,7 @@
 // cuda::barrier and cuda::pipeline of a block, and the copies bound to them. A copy lands at the wait that completes its
 // stage. A barrier must expect every thread of the block: then waiting at it is waiting for the block.
 #pragma once
+#include <cstdint>
 #include "cuda_runtime.h"
 
 namespace cuda {

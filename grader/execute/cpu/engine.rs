@@ -17,7 +17,9 @@ use super::symbols::Symbols;
 use super::telling::{Raw, Telling};
 use super::yardstick::{LEAST, Yardstick};
 use crate::confine::{self, calls};
-use crate::execute::{Memory, Observation, Place, Processor, RunFault, Runner, Trial, Watch, limits, wire};
+use crate::execute::{
+    DeviceState, Memory, Observation, Place, Processor, RunFault, Runner, Trial, Watch, limits, wire,
+};
 use crate::grid::Grid;
 use crate::submission::{Geometry, GeometryOf};
 
@@ -268,6 +270,7 @@ impl Loaded {
             launches: trial.launches,
             watch: trial.watch,
             keep: trial.keep.clone(),
+            keep_state: trial.keep_state.clone(),
             writers_of: trial.writers_of.clone(),
             cell_reads: trial.cell_reads,
             geometry,
@@ -277,8 +280,11 @@ impl Loaded {
         let n = run.n;
         self.naps = 0;
         // A worker that ended meanwhile shows as the end of its replies below.
+        if let Some(state) = &trial.state {
+            let _ = self.worker.send(&Request::Restore(state.variables.clone()), &state.bytes);
+        }
         let _ = self.worker.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
-        let mut raw = Raw { seen: RawObservation::default(), grids: Vec::new(), fault: None, output: String::new() };
+        let mut raw = Raw::default();
         let mut launch = 1;
         loop {
             match self.next_event(launch, launch_cpu) {
@@ -287,6 +293,12 @@ impl Loaded {
                     Some(grid) => raw.grids.push((after, grid)),
                     None => raw.fault = Some(self.ended(Event::Garbled, launch)),
                 },
+                Ok(Event::Reply(Reply::State(after, variables), bytes)) if trial.keep_state.contains(&after) => {
+                    raw.states.retain(|(known, _)| *known != after);
+                    raw.states.push((after, Arc::new(DeviceState { variables, bytes })));
+                }
+                // The variables were restored.
+                Ok(Event::Reply(Reply::Ready, _)) if trial.state.is_some() => {}
                 Ok(Event::Reply(Reply::Done(seen), _)) => raw.seen = *seen,
                 Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
                 Ok(event) => raw.fault = Some(self.ended(event, launch)),

@@ -17,7 +17,7 @@ use super::object::{LoadedObject, ObjectMap};
 use super::raw::{RawFault, RawHazard, RawObservation};
 use super::signals;
 use super::tally::Tally;
-use crate::execute::Watch;
+use crate::execute::{DeviceState, Watch};
 use crate::memory::copy_of;
 
 /// Launches after which the input grid is compared with what it was: the sharp ones.
@@ -54,15 +54,27 @@ struct Plan {
 // SAFETY: the pointers in a plan lead to the arena, which outlives the trial and is meant to be shared.
 unsafe impl Send for Plan {}
 
-/// Runs `run` from `initial`; `on_launch` hears of every launch, `on_grid` gets the kept grids.
+/// Most bytes of a program's variables that are handed out.
+const MOST_STATE: usize = 64 << 20;
+
+/// What is told of a trial while it runs.
+pub enum Told<'t> {
+    /// A launch begins.
+    Launch(u32),
+    /// The grid after a launch.
+    Grid(u32, &'t [f32]),
+    /// What the program's variables hold after a launch.
+    State(u32, DeviceState),
+}
+
+/// Runs `run` from `initial`.
 pub fn run_trial(
     object: &LoadedObject,
     map: &Arc<ObjectMap>,
     arena: &mut Arena,
     run: &Run,
     initial: &[f32],
-    mut on_launch: impl FnMut(u32) -> Result<()>,
-    mut on_grid: impl FnMut(u32, &[f32]) -> Result<()>,
+    mut tell: impl FnMut(Told) -> Result<()>,
 ) -> Result<RawObservation> {
     arena.fill(initial)?;
     poison_interior(arena.cells_mut(Buffer::B), run.n);
@@ -79,7 +91,7 @@ pub fn run_trial(
             std::thread::Builder::new().stack_size(LANE_STACK).spawn_scoped(scope, body)?;
         }
         let mut pace = Pace { lane: &mut lane, shared: &shared, arena, run, object };
-        let result = launches(&mut pace, &mut on_launch, &mut on_grid);
+        let result = launches(&mut pace, map, &mut tell);
         shared.quit.store(true, Ordering::Release);
         shared.start.wait();
         result
@@ -143,11 +155,7 @@ pub(super) struct Pace<'a> {
     pub object: &'a LoadedObject,
 }
 
-fn launches(
-    pace: &mut Pace,
-    on_launch: &mut impl FnMut(u32) -> Result<()>,
-    on_grid: &mut impl FnMut(u32, &[f32]) -> Result<()>,
-) -> Result<RawObservation> {
+fn launches(pace: &mut Pace, map: &ObjectMap, tell: &mut impl FnMut(Told) -> Result<()>) -> Result<RawObservation> {
     let mut seen = RawObservation::default();
     let mut input = Buffer::A;
     let run = pace.run;
@@ -155,7 +163,7 @@ fn launches(
     pace.lane.checker.tally =
         (run.cell_reads && run.watch == Watch::Full).then(|| Box::new(Tally::new(run.n, &run.geometry)));
     for launch in 1..=run.launches {
-        on_launch(launch)?;
+        tell(Told::Launch(launch))?;
         let before = (launch <= INPUT_COMPARED).then(|| copy_of(pace.arena.cells(input)));
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         loops.launch(pace, launch, input);
@@ -190,7 +198,12 @@ fn launches(
         }
         let output = input.other();
         if run.keep.contains(&launch) {
-            on_grid(launch, arena.cells(output))?;
+            tell(Told::Grid(launch, arena.cells(output)))?;
+        }
+        if run.keep_state.contains(&launch)
+            && let Some(state) = object.state(map, MOST_STATE)
+        {
+            tell(Told::State(launch, state))?;
         }
         if let (Some(window), true) = (&run.writers_of, launch == run.launches) {
             let address = |(row, column): (usize, usize)| arena.address(output) + (row * run.n + column) * 4;

@@ -18,6 +18,8 @@ pub enum Request {
     Load { object: PathBuf, map: ObjectMap },
     /// Run the static constructors; answered by [`Reply::Ready`]. The worker serves nothing else.
     Construct,
+    /// Give the program's variables, named with their sizes in bytes, what the blob holds; answered by [`Reply::Ready`].
+    Restore(Vec<(String, usize)>),
     /// Run a trial; the blob holds the initial grid. Answered by launches and grids, then [`Reply::Done`].
     Run(Run),
 }
@@ -29,6 +31,7 @@ pub struct Run {
     pub launches: u32,
     pub watch: Watch,
     pub keep: Vec<u32>,
+    pub keep_state: Vec<u32>,
     pub writers_of: Option<Window>,
     pub cell_reads: bool,
     pub geometry: Geometry,
@@ -47,6 +50,8 @@ pub enum Reply {
     Launch(u32),
     /// The grid after a launch; the blob holds it.
     Grid(u32),
+    /// The program's variables after a launch, named with their sizes in bytes; the blob holds them.
+    State(u32, Vec<(String, usize)>),
     Done(Box<RawObservation>),
     /// A signal ended the run (of SIGSYS, `address` is the number of the system call), or the grader asked where it stands (SIGUSR1). `codes` are
     /// code addresses, the innermost first. Written by the signal handler.

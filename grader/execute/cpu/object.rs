@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::abi::{KernelFn, SLOTS};
 use crate::compile::host::UNSEEN;
 use crate::compile::thread_loops;
+use crate::execute::DeviceState;
 
 /// A variable in shared memory, by its place in the thread-local segment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,7 +32,15 @@ pub struct SharedSymbol {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Variable {
     pub name: String,
+    /// Its mangled name, the same in both builds of a program.
+    pub symbol: String,
     pub range: Range<u64>,
+}
+
+impl Variable {
+    fn bytes(&self) -> usize {
+        (self.range.end - self.range.start) as usize
+    }
 }
 
 /// Where an object keeps what. Offsets are from the load address, or from the thread-local segment's start.
@@ -121,7 +130,8 @@ impl ObjectMap {
                 bytes: symbol.size(),
             }),
             SymbolKind::Data if symbol.size() > 0 && !mangled.starts_with(OWN_PREFIX) => {
-                self.variables.push(Variable { name, range: symbol.address()..symbol.address() + symbol.size() });
+                let range = symbol.address()..symbol.address() + symbol.size();
+                self.variables.push(Variable { name, symbol: mangled.to_owned(), range });
             }
             _ => {}
         }
@@ -209,6 +219,43 @@ impl LoadedObject {
     /// Addresses of its writable data, where __device__ variables live.
     pub fn data(&self) -> Range<usize> {
         self.data.clone()
+    }
+
+    /// What the program's variables hold; `None` where it has none, or more than `most` bytes of them. No kernel may be running.
+    pub fn state(&self, map: &ObjectMap, most: usize) -> Option<DeviceState> {
+        let mut state = DeviceState::default();
+        for variable in self.kept_variables(map) {
+            state.variables.push((variable.symbol.clone(), variable.bytes()));
+            if state.bytes.len() + variable.bytes() > most {
+                return None;
+            }
+            let address = self.base + variable.range.start as usize;
+            // SAFETY: a variable of the loaded object's own data.
+            state.bytes.extend(unsafe { std::slice::from_raw_parts(address as *const u8, variable.bytes()) });
+        }
+        Some(state).filter(|state| !state.variables.is_empty())
+    }
+
+    /// Gives the program's variables what those of another build of it held. No kernel may be running.
+    pub fn restore(&self, map: &ObjectMap, state: &DeviceState) {
+        let mut rest = &state.bytes[..];
+        for (symbol, size) in &state.variables {
+            let Some((bytes, later)) = rest.split_at_checked(*size) else { return };
+            rest = later;
+            let mut own = self.kept_variables(map);
+            if let Some(own) = own.find(|own| own.symbol == *symbol && own.bytes() == *size) {
+                let address = (self.base + own.range.start as usize) as *mut u8;
+                // SAFETY: a variable of the loaded object's own writable data, of this size.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address, *size) };
+            }
+        }
+    }
+
+    /// The variables that keep what a kernel leaves in them.
+    fn kept_variables<'m>(&self, map: &'m ObjectMap) -> impl Iterator<Item = &'m Variable> {
+        let within =
+            |variable: &&Variable| map.data.contains(&variable.range.start) && variable.range.end <= map.data.end;
+        map.variables.iter().filter(within)
     }
 
     /// Runs the static constructors.

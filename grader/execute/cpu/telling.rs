@@ -2,21 +2,24 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::banks::{LANES, MOST, RawBanks};
 use super::object::ObjectMap;
 use super::raw::{RawHazard, RawObservation, Site};
 use super::symbols::Symbols;
 use crate::execute::{
-    Actor, Hazard, InputChange, LastWrite, Memory, Observation, Place, RunFault, SharedArray, SharedUse,
+    Actor, DeviceState, Hazard, InputChange, LastWrite, Memory, Observation, Place, RunFault, SharedArray, SharedUse,
 };
 use crate::grid::Grid;
 use crate::submission::{self, SharedShape, shared_shapes};
 
 /// How a run went, before it is put in the grader's terms.
+#[derive(Default)]
 pub struct Raw {
     pub seen: RawObservation,
     pub grids: Vec<(u32, Grid)>,
+    pub states: Vec<(u32, Arc<DeviceState>)>,
     pub fault: Option<RunFault>,
     pub output: String,
 }
@@ -84,6 +87,7 @@ impl Telling<'_> {
         let written = |(actor, site): (Actor, Site)| LastWrite { actor, place: self.symbols.place(site) };
         Observation {
             grids: raw.grids,
+            states: raw.states,
             words_read: raw.seen.words_read,
             hazards: raw.seen.hazards.into_iter().filter_map(|hazard| self.hazard(hazard)).collect(),
             input_changed: changed,

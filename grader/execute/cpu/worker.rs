@@ -10,13 +10,13 @@ use anyhow::{Result, anyhow};
 
 use super::arena::Arena;
 use super::hooks;
-use super::launch::run_trial;
+use super::launch::{Told, run_trial};
 use super::message::{Reply, Request};
 use super::object::{LoadedObject, ObjectMap};
 use super::signals;
 use crate::confine;
 use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, take_over_stdout};
-use crate::execute::wire;
+use crate::execute::{DeviceState, wire};
 
 /// The loader takes a library's thread-local segment into the static one only if the executable's own is aligned as
 /// strictly; this variable makes it so, for shared arrays declared with up to that alignment.
@@ -47,22 +47,24 @@ pub fn main() -> Result<()> {
                 object.construct(map);
                 Ok(Reply::Ready)
             }
+            Request::Restore(variables) => {
+                let (object, map) = loaded.as_ref().ok_or_else(|| anyhow!("nothing was loaded"))?;
+                object.restore(map, &DeviceState { variables, bytes: blob });
+                Ok(Reply::Ready)
+            }
             Request::Run(run) => {
                 let (object, map) = loaded.as_mut().ok_or_else(|| anyhow!("nothing was loaded"))?;
                 object.install(hooks::table(run.watch));
                 let initial = wire::cells_of(&blob);
                 let mut to = &replies;
-                let mut also_to = &replies;
-                run_trial(
-                    object,
-                    map,
-                    &mut arena,
-                    &run,
-                    &initial,
-                    |launch| wire::write(&mut to, &Reply::Launch(launch), &[]),
-                    |launch, cells| wire::write(&mut also_to, &Reply::Grid(launch), wire::bytes_of(cells)),
-                )
-                .map(|seen| Reply::Done(Box::new(seen)))
+                let tell = |told: Told| match told {
+                    Told::Launch(launch) => wire::write(&mut to, &Reply::Launch(launch), &[]),
+                    Told::Grid(launch, cells) => wire::write(&mut to, &Reply::Grid(launch), wire::bytes_of(cells)),
+                    Told::State(launch, state) => {
+                        wire::write(&mut to, &Reply::State(launch, state.variables), &state.bytes)
+                    }
+                };
+                run_trial(object, map, &mut arena, &run, &initial, tell).map(|seen| Reply::Done(Box::new(seen)))
             }
         };
         flush_prints();

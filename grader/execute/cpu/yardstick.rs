@@ -68,6 +68,8 @@ mod tests {
             launches: 2,
             watch,
             keep: vec![2],
+            state: None,
+            keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
             shortcuts: true,

@@ -21,6 +21,7 @@ pub fn observation(
     });
     Observation {
         grids,
+        states: Vec::new(),
         words_read: raw.words_read,
         hazards: raw.bands.iter().map(hazard).collect(),
         input_changed,

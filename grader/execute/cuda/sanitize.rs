@@ -83,6 +83,8 @@ fn trials(executable: &Path, under: Under, program: Program, sizes: &Sizes) -> R
             launches: sizes.launches,
             watch: Watch::Fast,
             keep: Vec::new(),
+            state: None,
+            keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
             shortcuts: false,

@@ -13,6 +13,9 @@ const HALO: usize = 2;
 
 /// What makes the count of a launch on an n x n grid too high; `apron` is what one block of a watched launch reads.
 pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>, apron: Option<&Apron>) -> Cause {
+    if reads.is_late() {
+        return late(reads);
+    }
     // Twice as many words need not be each word twice.
     let alike = apron.is_none_or(|apron| apron.words % apron.cells_read.max(1) == 0);
     let cause = by_the_figures(reads, n, geometry, alike);
@@ -59,6 +62,25 @@ fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>, alike: b
     if reads.words >= apron { cause.with(own) } else { cause.with(lesson) }
 }
 
+/// A launch that reads more than the first one did.
+fn late(reads: &Reads) -> Cause {
+    let said = format!("Launch {} reads more than launch 1 did: every launch has to keep to the budget.", reads.launch);
+    let first = Reads { words: reads.first, ..*reads };
+    let next =
+        "Look for what changes from launch to launch: a `__device__` variable, or a branch on the values of the grid.";
+    too_many(&said)
+        .with(format!(
+            "{} words in launch {}, {:.2} a cell-step; {} in launch 1, {:.2}; the budget is {}.",
+            grouped(reads.words),
+            reads.launch,
+            reads.per_cell_step(),
+            grouped(reads.first),
+            first.per_cell_step(),
+            reads.budget
+        ))
+        .with(next)
+}
+
 fn too_many(said: &str) -> Cause {
     Cause::new(Code::ReadsTooMany, said)
 }
@@ -79,7 +101,7 @@ mod tests {
     use crate::exercise::Exercise;
 
     fn counted(words: u64) -> Reads {
-        Reads { words, cells: Exercise::interior_cells(2048), timesteps: 2, budget: 1.5 }
+        Reads::of_launch(words, Exercise::interior_cells(2048), 2, 1.5)
     }
 
     fn launched(across: u32, down: u32) -> Geometry {
@@ -101,6 +123,10 @@ mod tests {
             (small.code, small.evidence[0].contains("4 x 4 cells needs an apron of 8 x 8: 64 words")),
             (Code::TileTooSmall, true)
         );
+        let later = Reads { launch: 331, first: 7_056_400, ..counted(18_000_000) };
+        let late = cause(&later, 2048, Some(&launched(64, 256)), None);
+        assert_eq!(late.code, Code::ReadsTooMany);
+        assert!(late.sentence.starts_with("Launch 331 reads more than launch 1 did"), "{late:?}");
         let naive = cause(&counted(52_000_000), 2048, None, None);
         assert_eq!(naive.code, Code::ReadsTooMany);
     }
