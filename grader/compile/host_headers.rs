@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 9] = [
+const HEADERS: [(&str, &str); 10] = [
     ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
     ("math_constants.h", include_str!("cuda_on_host/math_constants.h")),
     ("hg_guards.h", include_str!("cuda_on_host/hg_guards.h")),
@@ -14,11 +14,12 @@ const HEADERS: [(&str, &str); 9] = [
     ("cooperative_groups.h", include_str!("cuda_on_host/cooperative_groups.h")),
     ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
     ("hg_assert.h", include_str!("cuda_on_host/hg_assert.h")),
+    ("hg_views.h", include_str!("cuda_on_host/hg_views.h")),
     ("hg_async.h", include_str!("cuda_on_host/hg_async.h")),
 ];
 
 /// Headers of the toolkit by the one of ours that stands for them.
-const ALIASES: [(&str, &[&str]); 4] = [
+const ALIASES: [(&str, &[&str]); 5] = [
     (
         "cuda_runtime.h",
         &[
@@ -45,11 +46,12 @@ const ALIASES: [(&str, &[&str]); 4] = [
         "cooperative_groups.h",
         &["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"],
     ),
+    ("hg_views.h", &["cuda/std/span", "cuda/std/mdspan"]),
     ("hg_async.h", &["cuda/barrier", "cuda/pipeline", "cuda/version", "cuda_awbarrier.h"]),
 ];
 
 /// Headers of the C++ library that heat.cu may include as `cuda/std/...`, where `cuda::std` is `std`.
-const STANDARD: [&str; 15] = [
+const STANDARD: [&str; 14] = [
     "algorithm",
     "array",
     "atomic",
@@ -61,7 +63,6 @@ const STANDARD: [&str; 15] = [
     "cstring",
     "functional",
     "limits",
-    "span",
     "tuple",
     "type_traits",
     "utility",

@@ -269,29 +269,87 @@ template <class T> HG_DEVICE void __stcg(T* p, T v) { *p = v; }
 template <class T> HG_DEVICE void __stcs(T* p, T v) { *p = v; }
 template <class T> HG_DEVICE void __stwt(T* p, T v) { *p = v; }
 
-#define HG_ROUNDED(suffix)                                                                                           \
-    HG_DEVICE float __fadd_##suffix(float a, float b) { return a + b; }                                              \
-    HG_DEVICE float __fsub_##suffix(float a, float b) { return a - b; }                                              \
-    HG_DEVICE float __fmul_##suffix(float a, float b) { return a * b; }                                              \
-    HG_DEVICE float __fdiv_##suffix(float a, float b) { return a / b; }                                              \
-    HG_DEVICE float __fmaf_##suffix(float a, float b, float c) { return std::fma(a, b, c); }                         \
-    HG_DEVICE float __frcp_##suffix(float a) { return 1.0f / a; }                                                    \
-    HG_DEVICE float __fsqrt_##suffix(float a) { return std::sqrt(a); }                                               \
-    HG_DEVICE double __dadd_##suffix(double a, double b) { return a + b; }                                           \
-    HG_DEVICE double __dsub_##suffix(double a, double b) { return a - b; }                                           \
-    HG_DEVICE double __dmul_##suffix(double a, double b) { return a * b; }                                           \
-    HG_DEVICE double __ddiv_##suffix(double a, double b) { return a / b; }                                           \
-    HG_DEVICE double __fma_##suffix(double a, double b, double c) { return std::fma(a, b, c); }                      \
-    HG_DEVICE float __double2float_##suffix(double a) { return static_cast<float>(a); }                              \
-    HG_DEVICE float __int2float_##suffix(int a) { return static_cast<float>(a); }                                    \
-    HG_DEVICE float __uint2float_##suffix(unsigned a) { return static_cast<float>(a); }
-HG_ROUNDED(rn)
-HG_ROUNDED(rz)
-HG_ROUNDED(ru)
-HG_ROUNDED(rd)
-#undef HG_ROUNDED
+// Operations that round as their names say: _rn to nearest, _rz to zero, _ru up, _rd down. The processor rounds by two bits of
+// MXCSR (Intel SDM, volume 1, 10.2.3); volatile assembly keeps an operation between the two changes.
+#define HG_SSE(function, T, instruction, mode)                                                                       \
+    HG_DEVICE T function(T a, T b) {                                                                                 \
+        hg_rounding rounding(mode);                                                                                  \
+        __asm__ __volatile__(instruction " %1, %0" : "+x"(a) : "x"(b));                                              \
+        return a;                                                                                                    \
+    }
+#define HG_CONVERSION(function, T, S, constraint, instruction, mode)                                                 \
+    HG_DEVICE T function(S a) {                                                                                      \
+        hg_rounding rounding(mode);                                                                                  \
+        T result = 0;                                                                                                \
+        __asm__ __volatile__(instruction " %1, %0" : "+x"(result) : constraint(a));                                  \
+        return result;                                                                                               \
+    }
+#define HG_FMA(function, T, mode)                                                                                    \
+    HG_DEVICE T function(T a, T b, T c) {                                                                            \
+        hg_rounding rounding(mode);                                                                                  \
+        __asm__ __volatile__("" : "+x"(a), "+x"(b), "+x"(c));                                                        \
+        T result = std::fma(a, b, c);                                                                                \
+        __asm__ __volatile__("" : "+x"(result));                                                                     \
+        return result;                                                                                               \
+    }
+class hg_rounding {
+    unsigned before = __builtin_ia32_stmxcsr();
+
+public:
+    HG_DEVICE explicit hg_rounding(unsigned mode) { __builtin_ia32_ldmxcsr((before & ~0x6000u) | mode); }
+    HG_DEVICE ~hg_rounding() { __builtin_ia32_ldmxcsr(before); }
+};
+#define HG_DIRECTED(suffix, mode)                                                                                    \
+    HG_SSE(__fadd_##suffix, float, "addss", mode)                                                                    \
+    HG_SSE(__fsub_##suffix, float, "subss", mode)                                                                    \
+    HG_SSE(__fmul_##suffix, float, "mulss", mode)                                                                    \
+    HG_SSE(__fdiv_##suffix, float, "divss", mode)                                                                    \
+    HG_SSE(__dadd_##suffix, double, "addsd", mode)                                                                   \
+    HG_SSE(__dsub_##suffix, double, "subsd", mode)                                                                   \
+    HG_SSE(__dmul_##suffix, double, "mulsd", mode)                                                                   \
+    HG_SSE(__ddiv_##suffix, double, "divsd", mode)                                                                   \
+    HG_FMA(__fmaf_##suffix, float, mode)                                                                             \
+    HG_FMA(__fma_##suffix, double, mode)                                                                             \
+    HG_CONVERSION(__fsqrt_##suffix, float, float, "x", "sqrtss", mode)                                               \
+    HG_CONVERSION(__dsqrt_##suffix, double, double, "x", "sqrtsd", mode)                                             \
+    HG_CONVERSION(__double2float_##suffix, float, double, "x", "cvtsd2ss", mode)                                     \
+    HG_CONVERSION(__int2float_##suffix, float, int, "r", "cvtsi2ssl", mode)                                          \
+    HG_CONVERSION(hg_ll2float_##suffix, float, long long, "r", "cvtsi2ssq", mode)                                    \
+    HG_DEVICE float __uint2float_##suffix(unsigned a) { return hg_ll2float_##suffix(a); }                            \
+    HG_DEVICE float __frcp_##suffix(float a) { return __fdiv_##suffix(1.0f, a); }                                    \
+    HG_DEVICE double __drcp_##suffix(double a) { return __ddiv_##suffix(1.0, a); }
+HG_DIRECTED(rd, 0x2000u)
+HG_DIRECTED(ru, 0x4000u)
+HG_DIRECTED(rz, 0x6000u)
+#undef HG_DIRECTED
+#undef HG_SSE
+#undef HG_CONVERSION
+#undef HG_FMA
+HG_DEVICE float __fadd_rn(float a, float b) { return a + b; }
+HG_DEVICE float __fsub_rn(float a, float b) { return a - b; }
+HG_DEVICE float __fmul_rn(float a, float b) { return a * b; }
+HG_DEVICE float __fdiv_rn(float a, float b) { return a / b; }
+HG_DEVICE float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+HG_DEVICE float __frcp_rn(float a) { return 1.0f / a; }
+HG_DEVICE float __fsqrt_rn(float a) { return std::sqrt(a); }
+HG_DEVICE double __dadd_rn(double a, double b) { return a + b; }
+HG_DEVICE double __dsub_rn(double a, double b) { return a - b; }
+HG_DEVICE double __dmul_rn(double a, double b) { return a * b; }
+HG_DEVICE double __ddiv_rn(double a, double b) { return a / b; }
+HG_DEVICE double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+HG_DEVICE double __drcp_rn(double a) { return 1.0 / a; }
+HG_DEVICE double __dsqrt_rn(double a) { return std::sqrt(a); }
+HG_DEVICE float __double2float_rn(double a) { return static_cast<float>(a); }
+HG_DEVICE float __int2float_rn(int a) { return static_cast<float>(a); }
+HG_DEVICE float __uint2float_rn(unsigned a) { return static_cast<float>(a); }
 HG_DEVICE float __fdividef(float a, float b) { return a / b; }
 HG_DEVICE float __saturatef(float a) { return a < 0.0f ? 0.0f : a > 1.0f ? 1.0f : a; }
+// Norms of vectors: the square root of the sum of squares.
+HG_DEVICE float normf(int count, const float* p) {
+    double sum = 0.0;
+    for (int at = 0; at < count; ++at) sum += static_cast<double>(p[at]) * p[at];
+    return static_cast<float>(std::sqrt(sum));
+}
 HG_DEVICE float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
 HG_DEVICE double rsqrt(double a) { return 1.0 / std::sqrt(a); }
 HG_DEVICE int __float2int_rn(float a) { return static_cast<int>(std::nearbyint(a)); }
