@@ -219,8 +219,10 @@ pub enum Memory {
     SharedRow { name: String, index: i64, lengths: Vec<u32> },
     /// A local array: its name when known, and the index.
     Local { name: String, index: i64 },
-    /// A __device__ or __constant__ variable.
+    /// A __device__ variable.
     Device { name: String },
+    /// A __constant__ variable.
+    Constant { name: String },
     /// Anywhere else: a host pointer, null, a wild address.
     Wild { address: u64 },
 }
@@ -245,6 +247,8 @@ pub enum HazardKind {
     BarrierAfterExit,
     /// A store into the `in` grid.
     InputWritten,
+    /// A store to a `__constant__` variable.
+    ConstantWritten,
 }
 
 /// One hazard, at the first pair of threads that showed it.

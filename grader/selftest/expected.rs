@@ -69,6 +69,7 @@ pub enum ExpectedKind {
     OutOfRange,
     NeverWritten,
     InputChanged,
+    ConstantWritten,
     Race,
     Barrier,
     /// Placed by check `memory`.
@@ -83,6 +84,7 @@ impl ExpectedKind {
             Self::OutOfRange => kind == HazardKind::OutOfRange,
             Self::NeverWritten => kind == HazardKind::NeverWritten,
             Self::InputChanged => kind == HazardKind::InputWritten,
+            Self::ConstantWritten => kind == HazardKind::ConstantWritten,
             Self::Race => {
                 matches!(kind, HazardKind::WriteWriteRace | HazardKind::SameValueRace | HazardKind::ReadWriteRace)
             }

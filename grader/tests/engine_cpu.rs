@@ -222,6 +222,17 @@ fn writing_the_input_is_seen_as_hazard_and_as_change() {
 }
 
 #[test]
+fn a_store_to_constant_memory_is_a_hazard_and_a_load_of_it_is_not_counted() {
+    let before = "__constant__ float weights[256];";
+    let body = "const int me = threadIdx.y * 32 + threadIdx.x;\nif (n < 0) out[0] = weights[me];\n";
+    let stored = seen(before, &format!("{body}const_cast<float*>(weights)[me] = r;"));
+    assert_eq!(hazards(&stored), [(HazardKind::ConstantWritten, 6)]);
+    assert_eq!(stored.hazards[0].memory, Some(Memory::Constant { name: "weights".to_owned() }));
+    let loaded = seen(before, "const int me = threadIdx.y * 32 + threadIdx.x;\nout[n + 1] = weights[me];");
+    assert_eq!(loaded.words_read, [0]);
+}
+
+#[test]
 fn a_wild_store_ends_the_worker_only_and_says_where() {
     let source = kernel("", "if (n == 36) *(volatile float*)64 = r;");
     let mut built = built(&source, "k");
