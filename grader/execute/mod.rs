@@ -249,6 +249,8 @@ pub enum HazardKind {
     InputWritten,
     /// A store to a `__constant__` variable.
     ConstantWritten,
+    /// An access to a local variable of another thread, which is the other side.
+    ForeignLocal,
 }
 
 /// One hazard, at the first pair of threads that showed it.
@@ -264,7 +266,7 @@ pub struct Hazard {
     pub place: Option<Place>,
     /// Null when the engine cannot tell threads apart.
     pub actor: Option<Actor>,
-    /// The other side of a race, or the other barrier.
+    /// The other side of a race, the other barrier, or whose local memory it is.
     pub other: Option<(Actor, Option<Place>)>,
     /// The launch (from 1) in which it first appeared.
     pub launch: u32,

@@ -30,9 +30,11 @@ impl SeenHazard {
 /// The check a hazard belongs to.
 pub fn check_of(kind: HazardKind) -> CheckId {
     match kind {
-        HazardKind::OutOfRange | HazardKind::NeverWritten | HazardKind::InputWritten | HazardKind::ConstantWritten => {
-            CheckId::Memory
-        }
+        HazardKind::OutOfRange
+        | HazardKind::NeverWritten
+        | HazardKind::InputWritten
+        | HazardKind::ConstantWritten
+        | HazardKind::ForeignLocal => CheckId::Memory,
         HazardKind::WriteWriteRace
         | HazardKind::SameValueRace
         | HazardKind::ReadWriteRace
@@ -221,6 +223,10 @@ pub(super) fn advice(kind: HazardKind) -> &'static str {
         HazardKind::ConstantWritten => {
             "A __constant__ variable keeps what it holds when the kernel starts: what a kernel works out belongs in a local \
              variable, or in shared memory where other threads of the block need it."
+        }
+        HazardKind::ForeignLocal => {
+            "A pointer to a local variable means something to its own thread only: on a GPU another thread finds its own memory \
+             there. Hand the value over in shared memory, or by a shuffle within a warp."
         }
         HazardKind::WriteWriteRace => {
             "Two threads own the same cell: look at how threads are mapped to cells of the tile."

@@ -120,6 +120,9 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::NeverWritten => format!("load of {target}, which no thread had written yet"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
         HazardKind::ConstantWritten => format!("store to {target}: constant memory is read-only for a kernel"),
+        HazardKind::ForeignLocal => {
+            format!("{access} a local variable of another thread, which no GPU thread can reach")
+        }
         HazardKind::WriteWriteRace => format!("two threads write {target} with no barrier between them"),
         HazardKind::SameValueRace => {
             format!("two threads write the same value to {target} with no barrier between them")

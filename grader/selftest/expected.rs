@@ -70,6 +70,7 @@ pub enum ExpectedKind {
     NeverWritten,
     InputChanged,
     ConstantWritten,
+    ForeignLocal,
     Race,
     Barrier,
     /// Placed by check `memory`.
@@ -85,6 +86,7 @@ impl ExpectedKind {
             Self::NeverWritten => kind == HazardKind::NeverWritten,
             Self::InputChanged => kind == HazardKind::InputWritten,
             Self::ConstantWritten => kind == HazardKind::ConstantWritten,
+            Self::ForeignLocal => kind == HazardKind::ForeignLocal,
             Self::Race => {
                 matches!(kind, HazardKind::WriteWriteRace | HazardKind::SameValueRace | HazardKind::ReadWriteRace)
             }

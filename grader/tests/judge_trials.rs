@@ -137,6 +137,7 @@ fn hazards_come_to_these_statuses() {
         (HazardKind::OutOfRange, "ssfsss"),
         (HazardKind::InputWritten, "ssfsss"),
         (HazardKind::ConstantWritten, "ssfsss"),
+        (HazardKind::ForeignLocal, "ssfsss"),
         (HazardKind::NeverWritten, "ppwppp"),
         (HazardKind::ReadWriteRace, "pppfpp"),
         (HazardKind::WriteWriteRace, "pppfpp"),

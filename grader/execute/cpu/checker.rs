@@ -327,6 +327,18 @@ impl Checker {
         0
     }
 
+    /// An access to the local memory of another thread, or of one that has ended (`None`).
+    pub fn touch_foreign(&mut self, touch: Touch, standing: &Standing, owner: Option<usize>) {
+        // An index that led there is told by its array's name.
+        let index_told = self.pending_index.is_some();
+        self.settle(Some(&touch));
+        if !index_told {
+            let owner = owner.map(|thread| (self.actor_of(Access::new(0, standing.block, thread)), None));
+            let memory = Memory::Local { name: String::new(), index: 0 };
+            self.hazard(HazardKind::ForeignLocal, memory, touch, standing, owner);
+        }
+    }
+
     fn touch_grid(&mut self, touch: Touch, spot: Spot, standing: &Standing) {
         if !standing.grids.inside(spot, touch.bytes) {
             self.hazard(HazardKind::OutOfRange, spot.memory(), touch, standing, None);
