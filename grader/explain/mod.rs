@@ -34,6 +34,7 @@ fn source(code: Code) -> &'static str {
         Code::OneBufferUnfilled => include_str!("one-buffer-unfilled.md"),
         Code::CopyEveryStep => include_str!("copy-every-step.md"),
         Code::SettingsLeftOver => include_str!("settings-left-over.md"),
+        Code::LaunchUnlike => include_str!("launch-unlike.md"),
         Code::BankConflicts => include_str!("bank-conflicts.md"),
         Code::PaddingUnused => include_str!("padding-unused.md"),
         Code::LowOccupancy => include_str!("low-occupancy.md"),

@@ -230,7 +230,9 @@ impl Stations for Machine<'_> {
         let program = Arc::new(submission::Program::new(left_in.as_deref().unwrap_or(&source.text)));
         let kernel = find_kernel(&program).map_err(|fault| kernel_check(&fault))?;
         let n = self.exercise.exercise.n;
-        let launch = find_launch(&program, &kernel)
+        let launch = find_launch(&program, &kernel);
+        let remarks = submission::remarks::all(&program, &kernel, launch.as_ref().ok(), n);
+        let launch = launch
             .and_then(|launch| launch.geometry(n).map(|geometry| (launch, geometry)))
             .map_err(|fault| launch_check(&fault));
         let (launch, geometry) = match launch {
@@ -248,7 +250,6 @@ impl Stations for Machine<'_> {
             Err(check) => (Err(check), None),
         };
         let written_n = submission::remarks::written_n(&program, &kernel, n);
-        let remarks = submission::remarks::host_faults(&program, &kernel);
         Ok(Found { kernel, launch, geometry, written_n, remarks })
     }
 

@@ -66,6 +66,8 @@ pub enum Code {
     CopyEveryStep,
     /// A setting of the shipped program is still as it was shipped; a remark, never a cause.
     SettingsLeftOver,
+    /// The program launches the kernel otherwise than the grader; a remark, never a cause.
+    LaunchUnlike,
     /// Lanes of a warp wait for each other's banks of shared memory.
     BankConflicts,
     /// A padding column that spares no warp a turn.
@@ -77,7 +79,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::GridNotAdvanced,
         Self::OnlyOneStep,
         Self::TooManySteps,
@@ -106,6 +108,7 @@ impl Code {
         Self::OneBufferUnfilled,
         Self::CopyEveryStep,
         Self::SettingsLeftOver,
+        Self::LaunchUnlike,
         Self::BankConflicts,
         Self::PaddingUnused,
         Self::LowOccupancy,
@@ -143,6 +146,7 @@ impl Code {
             Self::OneBufferUnfilled => "one-buffer-unfilled",
             Self::CopyEveryStep => "copy-every-step",
             Self::SettingsLeftOver => "settings-left-over",
+            Self::LaunchUnlike => "launch-unlike",
             Self::BankConflicts => "bank-conflicts",
             Self::PaddingUnused => "padding-unused",
             Self::LowOccupancy => "low-occupancy",
