@@ -28,6 +28,7 @@ fn source(code: Code) -> &'static str {
         Code::WrongR => include_str!("wrong-r.md"),
         Code::UnstableR => include_str!("unstable-r.md"),
         Code::HardCodedN => include_str!("hard-coded-n.md"),
+        Code::FilledByHost => include_str!("filled-by-host.md"),
         Code::IndexOutOfRange => include_str!("index-out-of-range.md"),
         Code::ReadsTooMany => include_str!("reads-too-many.md"),
         Code::TileTooSmall => include_str!("tile-too-small.md"),

@@ -250,7 +250,8 @@ impl Stations for Machine<'_> {
             Err(check) => (Err(check), None),
         };
         let written_n = submission::remarks::written_n(&program, &kernel, n);
-        Ok(Found { kernel, launch, geometry, written_n, remarks })
+        let filled = submission::remarks::filled_by_host(&program, &kernel);
+        Ok(Found { kernel, launch, geometry, written_n, filled, remarks })
     }
 
     fn host(&self, source: &Source, found: &Found) -> Result<Self::Host> {

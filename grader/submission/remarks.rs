@@ -9,11 +9,13 @@ use std::sync::Arc;
 use super::Kernel;
 use super::lexer::{Token, TokenKind};
 use super::program::{Function, Program};
+pub use symbols::{Filled, filled_by_host};
 use ways::{Way, Ways, arguments};
 
 mod copies;
 mod grids;
 mod handing;
+mod symbols;
 mod ways;
 
 /// A fault of the host's code.

@@ -142,6 +142,25 @@ fn a_launch_that_may_be_meant_so_gets_no_remark() {
 }
 
 #[test]
+fn a_variable_that_only_host_code_fills_is_found_where_the_kernel_reads_it() {
+    let filled = |body: &str, host: &str| {
+        let text = format!(
+            "__constant__ float c;\n__device__ float f(float u) {{ return c * u; }}\n\
+             __global__ void two(const float* in, float* out, int n, float r) {{ {body} }}\n\
+             void run(float r) {{\n{host}\n}}\n"
+        );
+        let kernel = Kernel { name: "two".to_owned(), call: "two".to_owned(), line: 3 };
+        filled_by_host(&Program::new(&text), &kernel)
+    };
+    let copy = "CHECK(cudaMemcpyToSymbol(c, &r, sizeof r));";
+    let found = Some(Filled { name: "c".to_owned(), line: 5 });
+    assert_eq!(filled("out[0] = c * in[0];", copy), found);
+    assert_eq!(filled("out[0] = f(in[0]);", copy), found, "by way of a helper");
+    assert_eq!(filled("out[0] = r * in[0];", copy), None, "the kernel does not read it");
+    assert_eq!(filled("out[0] = c * in[0];", "use(r);"), None, "nobody fills it");
+}
+
+#[test]
 fn a_setting_of_the_shipped_program_that_was_left_over_is_named() {
     let with = |settings: &str| {
         let text = format!("{}{settings}void run() {{ two<<<1, 2>>>(a, b, n, r); }}\n", KERNEL.replace("BOUND", "n"));

@@ -54,6 +54,8 @@ pub enum Code {
     UnstableR,
     /// The kernel uses a number in place of the n given.
     HardCodedN,
+    /// The kernel reads a variable that only the program's host code fills.
+    FilledByHost,
     /// An access outside a grid or an array.
     IndexOutOfRange,
     /// Cells are read from global memory more than once a block.
@@ -79,7 +81,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::GridNotAdvanced,
         Self::OnlyOneStep,
         Self::TooManySteps,
@@ -102,6 +104,7 @@ impl Code {
         Self::WrongR,
         Self::UnstableR,
         Self::HardCodedN,
+        Self::FilledByHost,
         Self::IndexOutOfRange,
         Self::ReadsTooMany,
         Self::TileTooSmall,
@@ -140,6 +143,7 @@ impl Code {
             Self::WrongR => "wrong-r",
             Self::UnstableR => "unstable-r",
             Self::HardCodedN => "hard-coded-n",
+            Self::FilledByHost => "filled-by-host",
             Self::IndexOutOfRange => "index-out-of-range",
             Self::ReadsTooMany => "reads-too-many",
             Self::TileTooSmall => "tile-too-small",
