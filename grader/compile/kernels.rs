@@ -65,23 +65,33 @@ pub fn most_threads(ptx: &str, kernel: &str) -> Option<u32> {
     static BOUND: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"\.entry\s+([\w$%]+)\s*(?:\([^)]*\))?(?:\s*\.\w+[\d,\s]*?)*?\s*\.maxntid\s+([\d,\s]+)")
     });
-    let path_of = |mangled: &str| {
-        let demangled = demangle(mangled);
+    let named: Vec<_> = BOUND.captures_iter(ptx).map(|found| found.extract::<2>().1).collect();
+    let threads = |sides: &str| {
+        sides.split(',').map(|side| side.trim().parse::<u32>().ok()).try_fold(1u32, |all, side| all.checked_mul(side?))
+    };
+    let mut bounds = of_kernel(&named, kernel, |[mangled, _]| mangled).map(|[_, sides]| threads(sides));
+    let first = bounds.next()??;
+    bounds.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Registers a thread of the kernel, by its path likewise: of its instances the fewest, since which is launched is not known.
+pub fn registers(uses: &[KernelUse], kernel: &str) -> Option<u32> {
+    of_kernel(uses, kernel, |used| &used.name).map(|used| used.registers).min()
+}
+
+/// Those that are the kernel's by their mangled names: of its path, or where none has that, of its name.
+fn of_kernel<'a, T>(all: &'a [T], kernel: &str, mangled: impl Fn(&T) -> &str) -> impl Iterator<Item = &'a T> {
+    let path_of = |one: &T| {
+        let demangled = demangle(mangled(one));
         let path = demangled.split(['(', '<']).next().unwrap_or_default().trim();
         path.rsplit(' ').next().unwrap_or_default().to_owned()
     };
     let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
-    let exact = BOUND.captures_iter(ptx).any(|found| path_of(&found[1]) == kernel);
-    let is_it = |mangled: &str| {
-        let path = path_of(mangled);
-        if exact { path == kernel } else { last(&path) == last(kernel) }
-    };
-    let threads = |sides: &str| {
-        sides.split(',').map(|side| side.trim().parse::<u32>().ok()).try_fold(1u32, |all, side| all.checked_mul(side?))
-    };
-    let mut bounds = BOUND.captures_iter(ptx).filter(|found| is_it(&found[1])).map(|found| threads(&found[2]));
-    let first = bounds.next()??;
-    bounds.all(|other| other == Some(first)).then_some(first)
+    let paths: Vec<String> = all.iter().map(path_of).collect();
+    let exact = paths.iter().any(|path| path == kernel);
+    let is_it = move |path: &str, kernel: &str| if exact { path == kernel } else { last(path) == last(kernel) };
+    let chosen: Vec<bool> = paths.iter().map(|path| is_it(path, kernel)).collect();
+    all.iter().zip(chosen).filter_map(|(one, chosen)| chosen.then_some(one))
 }
 
 /// Reads `ptxas -v`.

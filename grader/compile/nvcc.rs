@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::conditions::{LeftIn, has_conditions};
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern, plain};
 use super::kernels::kernel_uses;
-pub use super::kernels::{Entry, KernelUse, entries, most_threads};
+pub use super::kernels::{Entry, KernelUse, entries, most_threads, registers};
 use super::naming::Naming;
 use super::preprocessed::Preprocessed;
 use super::process::{Finished, Limit, Limits, Tool};

@@ -9,6 +9,13 @@ use crate::submission::{Geometry, GeometryOf};
 const THREADS: u64 = 1024;
 const BLOCK: [u32; 3] = [1024, 1024, 64];
 const GRID: [u32; 3] = [2_147_483_647, 65_535, 65_535];
+/// Registers of a multiprocessor, 32 bits each, on every architecture since sm_50; a block can have all of them.
+const REGISTERS: u64 = 65_536;
+/// How many registers a thread are given out at a time.
+const REGISTERS_AT_A_TIME: u64 = 8;
+/// Parts of a multiprocessor, each with its own registers and warps.
+const PARTS: u64 = 4;
+const WARP: u64 = 32;
 /// The lesson's own architecture.
 pub const LESSON_ARCH: u32 = 75;
 
@@ -57,16 +64,57 @@ pub fn check_for(arch: u32, geometry: &Geometry, static_shared: u64) -> Result<(
     Ok(())
 }
 
-/// The same launch, refused where its block has more threads than the kernel promises to the compiler (`__launch_bounds__`).
-pub fn bounded(geometry: Arc<GeometryOf>, most: u32) -> Arc<GeometryOf> {
+/// What a kernel itself allows its blocks, as far as nvcc and ptxas told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// The most threads that it promises to the compiler (`__launch_bounds__`).
+    pub bound: Option<u32>,
+    /// Registers a thread.
+    pub registers: Option<u32>,
+}
+
+/// The same launch, refused where its block has more threads than the kernel allows.
+pub fn bounded(geometry: Arc<GeometryOf>, own: Own) -> Arc<GeometryOf> {
     Arc::new(move |n| {
         let launch = geometry(n)?;
         let threads = threads(&launch);
-        if threads > u64::from(most) {
+        if let Some(most) = own.bound.filter(|&most| threads > u64::from(most)) {
             return Err(format!("a block of {threads} threads, where the kernel's __launch_bounds__ allows {most}"));
+        }
+        match own.registers {
+            // A block that no kernel can have is told by the engine.
+            Some(registers) if threads <= THREADS => check_registers(registers, threads)?,
+            _ => {}
         }
         Ok(launch)
     })
+}
+
+/// Whether a multiprocessor has the registers for a block of a kernel that takes so many a thread. It gives them to whole
+/// warps, by eights a thread; each of its four parts has a quarter of them, for a quarter of the warps (cuda_occupancy.h of
+/// the toolkit, cudaOccMaxBlocksPerSMRegsLimit).
+pub fn check_registers(registers: u32, threads: u64) -> Result<(), String> {
+    let each = u64::from(registers.max(1)).next_multiple_of(REGISTERS_AT_A_TIME);
+    let needed = each.saturating_mul(threads.next_multiple_of(PARTS * WARP));
+    if needed <= REGISTERS {
+        return Ok(());
+    }
+    let most = REGISTERS / (PARTS * WARP * each) * PARTS * WARP;
+    Err(format!(
+        "a block of {threads} threads with {registers} registers each takes {needed} registers, more than the {REGISTERS} of a \
+         multiprocessor; with {registers} a thread it can have at most {most} threads"
+    ))
+}
+
+/// What helps against a refusal in the words of this file.
+pub fn remedy(refusal: &str) -> &'static str {
+    if refusal.contains(" registers each takes ") {
+        "A launch that fails leaves the grid as it was. Make the block smaller, or let a thread hold fewer values at once (a \
+         shorter local array, less unrolling). With `__launch_bounds__(threads of your block)` before the kernel's name \
+         nvcc takes no more registers than such a block can have, and keeps the rest in slower local memory."
+    } else {
+        "A launch that fails leaves the grid as it was; check its block and shared memory against the limits."
+    }
 }
 
 /// Threads of a block.
@@ -95,6 +143,42 @@ mod tests {
         assert!(of([1, 1, 1], [1, 1, 65], 0).unwrap_err().contains("no block can be larger than 1024 x 1024 x 64"));
         assert!(of([1, 70_000, 1], [32, 8, 1], 0).is_err());
         assert!(of([1, 1, 1], [32, 8, 1], 64_000).unwrap_err().contains("67000 bytes"));
+    }
+
+    #[test]
+    fn registers_are_those_of_a_multiprocessor() {
+        // 64 a thread are enough for the largest block, 255 for the lesson's.
+        assert!(
+            [(64, 1024), (255, 256), (72, 896), (80, 768), (0, 1024)]
+                .iter()
+                .all(|&(r, t)| check_registers(r, t).is_ok())
+        );
+        // 80 a thread: 6 warps in each of the four parts.
+        assert!(check_registers(80, 800).unwrap_err().contains("at most 768 threads"));
+        let refusal = check_registers(106, 1024).unwrap_err();
+        assert!(refusal.contains("1024 threads with 106 registers each takes 114688 registers"), "{refusal}");
+        assert!(refusal.contains("65536") && refusal.ends_with("at most 512 threads"), "{refusal}");
+        assert!(
+            remedy(&refusal).contains("__launch_bounds__") && !remedy("an empty grid").contains("__launch_bounds__")
+        );
+    }
+
+    #[test]
+    fn a_kernel_refuses_blocks_that_are_too_large_for_it() {
+        let launched = |own: Own, side: u32| {
+            bounded(Arc::new(move |_| Ok(Geometry { grid: [1, 1, 1], block: [32, side, 1], shared: 0 })), own)(100)
+                .map(|_| ())
+        };
+        assert_eq!(launched(Own::default(), 32), Ok(()));
+        assert!(
+            launched(Own { bound: Some(128), registers: None }, 8)
+                .unwrap_err()
+                .contains("__launch_bounds__ allows 128")
+        );
+        let hungry = Own { bound: None, registers: Some(65) };
+        assert_eq!(launched(hungry, 8), Ok(()));
+        assert!(launched(hungry, 32).unwrap_err().contains("65 registers each"));
+        assert_eq!(launched(hungry, 64), Ok(()), "no block has so many threads: the engine says so");
     }
 
     #[test]

@@ -219,8 +219,10 @@ pub enum Memory {
     SharedRow { name: String, index: i64, lengths: Vec<u32> },
     /// A local array: its name when known, and the index.
     Local { name: String, index: i64 },
-    /// A __device__ or __constant__ variable.
+    /// A __device__ variable.
     Device { name: String },
+    /// A __constant__ variable.
+    Constant { name: String },
     /// Anywhere else: a host pointer, null, a wild address.
     Wild { address: u64 },
 }
@@ -245,6 +247,10 @@ pub enum HazardKind {
     BarrierAfterExit,
     /// A store into the `in` grid.
     InputWritten,
+    /// A store to a `__constant__` variable.
+    ConstantWritten,
+    /// An access to a local variable of another thread, which is the other side.
+    ForeignLocal,
 }
 
 /// One hazard, at the first pair of threads that showed it.
@@ -260,7 +266,7 @@ pub struct Hazard {
     pub place: Option<Place>,
     /// Null when the engine cannot tell threads apart.
     pub actor: Option<Actor>,
-    /// The other side of a race, or the other barrier.
+    /// The other side of a race, the other barrier, or whose local memory it is.
     pub other: Option<(Actor, Option<Place>)>,
     /// The launch (from 1) in which it first appeared.
     pub launch: u32,

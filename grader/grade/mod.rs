@@ -23,7 +23,7 @@ use crate::judge::plan::{Planned, Scope};
 use crate::judge::{Judge, Judgement, Options};
 use crate::progress::Progress;
 use crate::report::{self, Diagnostic, Launch, Report, build, escape};
-use crate::submission::remarks::Remark;
+use crate::submission::remarks::{Filled, Remark};
 use crate::submission::{GeometryOf, Kernel};
 use crate::verdict::{Check, CheckId, Status};
 
@@ -142,6 +142,8 @@ pub struct Found {
     pub geometry: Option<Arc<GeometryOf>>,
     /// Line where the kernel uses the exercise's n as a number of its own.
     pub written_n: Option<u32>,
+    /// A variable that the kernel reads and that only host code fills.
+    pub filled: Option<Filled>,
     /// Faults of the host's code that are certain from the text.
     pub remarks: Vec<Remark>,
 }
@@ -251,7 +253,8 @@ fn run_stations(
             }
         };
         draft.take_kernel(&found.kernel);
-        draft.known = Known { launch: found.geometry.clone(), written_n: found.written_n };
+        draft.known =
+            Known { launch: found.geometry.clone(), written_n: found.written_n, filled: found.filled.clone() };
         draft.report.remarks = found.remarks.iter().map(build::remark).collect();
         match &found.launch {
             Ok(launch) => draft.take_launch(launch.clone(), exercise.exercise.n),

@@ -48,8 +48,8 @@ pub struct Machine<'a> {
     fallback: OnceLock<String>,
     /// What nvcc's preprocessor left of heat.cu, where engine cpu has to have the same.
     seen_by_nvcc: OnceLock<Preprocessed>,
-    /// The most threads that the kernel says its blocks have.
-    bound: OnceLock<u32>,
+    /// What the kernel allows its blocks.
+    own: OnceLock<limits::Own>,
 }
 
 impl<'a> Machine<'a> {
@@ -61,8 +61,8 @@ impl<'a> Machine<'a> {
             Some(info) => Start::deferred(order.engine, n, info.clone()),
             None => Start::of(order.engine, n),
         };
-        let (fallback, seen_by_nvcc, bound) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, bound }
+        let (fallback, seen_by_nvcc, own) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own }
     }
 
     /// The same for a submission that `read` reads; the order's path is only told.
@@ -199,10 +199,11 @@ impl Stations for Machine<'_> {
         {
             self.seen_by_nvcc.get_or_init(|| preprocessed.clone());
         }
-        if let (Outcome::Compiled((cuda, _)), Some(kernel)) = (&build.outcome, kernel)
-            && let Some(most) = nvcc::most_threads(&cuda.ptx, &kernel.name)
-        {
-            self.bound.get_or_init(|| most);
+        if let (Outcome::Compiled((cuda, _)), Some(kernel)) = (&build.outcome, kernel) {
+            self.own.get_or_init(|| limits::Own {
+                bound: nvcc::most_threads(&cuda.ptx, &kernel.name),
+                registers: nvcc::registers(&cuda.assembled.kernels, &kernel.name),
+            });
         }
         let named = format!("nvcc {}", toolkit.version);
         let (check, errors, builds) = match build.outcome {
@@ -229,7 +230,9 @@ impl Stations for Machine<'_> {
         let program = Arc::new(submission::Program::new(left_in.as_deref().unwrap_or(&source.text)));
         let kernel = find_kernel(&program).map_err(|fault| kernel_check(&fault))?;
         let n = self.exercise.exercise.n;
-        let launch = find_launch(&program, &kernel)
+        let launch = find_launch(&program, &kernel);
+        let remarks = submission::remarks::all(&program, &kernel, launch.as_ref().ok(), n);
+        let launch = launch
             .and_then(|launch| launch.geometry(n).map(|geometry| (launch, geometry)))
             .map_err(|fault| launch_check(&fault));
         let (launch, geometry) = match launch {
@@ -247,8 +250,8 @@ impl Stations for Machine<'_> {
             Err(check) => (Err(check), None),
         };
         let written_n = submission::remarks::written_n(&program, &kernel, n);
-        let remarks = submission::remarks::host_faults(&program, &kernel);
-        Ok(Found { kernel, launch, geometry, written_n, remarks })
+        let filled = submission::remarks::filled_by_host(&program, &kernel);
+        Ok(Found { kernel, launch, geometry, written_n, filled, remarks })
     }
 
     fn host(&self, source: &Source, found: &Found) -> Result<Self::Host> {
@@ -294,7 +297,7 @@ impl Stations for Machine<'_> {
         let shipped = Shipped { exercise: self.exercise };
         let threads = self.order.threads;
         let (kernel, text) = (found.kernel.name.clone(), source.text.clone());
-        let of_cpu = self.bound.get().map_or_else(|| geometry.clone(), |&most| limits::bounded(geometry.clone(), most));
+        let of_cpu = limits::bounded(geometry.clone(), self.own.get().copied().unwrap_or_default());
         let cpu = Later::new(Box::new(move || match host()? {
             Ok(builds) => {
                 if let Some(reason) = self.other_code(&builds, &kernel, &text) {

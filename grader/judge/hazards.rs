@@ -30,7 +30,11 @@ impl SeenHazard {
 /// The check a hazard belongs to.
 pub fn check_of(kind: HazardKind) -> CheckId {
     match kind {
-        HazardKind::OutOfRange | HazardKind::NeverWritten | HazardKind::InputWritten => CheckId::Memory,
+        HazardKind::OutOfRange
+        | HazardKind::NeverWritten
+        | HazardKind::InputWritten
+        | HazardKind::ConstantWritten
+        | HazardKind::ForeignLocal => CheckId::Memory,
         HazardKind::WriteWriteRace
         | HazardKind::SameValueRace
         | HazardKind::ReadWriteRace
@@ -173,6 +177,7 @@ pub(super) fn subject(hazard: &Hazard) -> (HazardKind, Option<u32>, Option<u32>,
         Memory::Shared { name, .. } | Memory::SharedRow { name, .. } => format!("shared {name}"),
         Memory::Local { name, .. } => format!("local {name}"),
         Memory::Device { name } => format!("device {name}"),
+        Memory::Constant { name } => format!("constant {name}"),
         Memory::Wild { .. } => "wild".to_owned(),
     });
     (hazard.kind, line(hazard.place), line(hazard.other.and_then(|(_, place)| place)), touched)
@@ -215,6 +220,14 @@ pub(super) fn advice(kind: HazardKind) -> &'static str {
              step also the cells that it does not advance, on the ring."
         }
         HazardKind::InputWritten => "Each launch reads one grid and writes the other; the host swaps them.",
+        HazardKind::ConstantWritten => {
+            "A __constant__ variable keeps what it holds when the kernel starts: what a kernel works out belongs in a local \
+             variable, or in shared memory where other threads of the block need it."
+        }
+        HazardKind::ForeignLocal => {
+            "A pointer to a local variable means something to its own thread only: on a GPU another thread finds its own memory \
+             there. Hand the value over in shared memory, or by a shuffle within a warp."
+        }
         HazardKind::WriteWriteRace => {
             "Two threads own the same cell: look at how threads are mapped to cells of the tile."
         }

@@ -33,7 +33,7 @@ use plan::{Kind, Means, Planned, Scope};
 use reads::Reads;
 use timing::Timing;
 
-use crate::execute::RunFault;
+use crate::execute::{RunFault, limits};
 use crate::exercise::Exercise;
 use crate::verdict::{Check, CheckId, Status};
 
@@ -221,9 +221,7 @@ fn launch_refused(seen: &Seen) -> Option<Check> {
     seen.gating().find_map(|outcome| match &outcome.fault {
         Some(RunFault::LaunchRefused { launch, reason }) => {
             let summary = format!("launch {launch} was refused: {reason} (n = {})", outcome.planned.n);
-            let next =
-                "A launch that fails leaves the grid as it was; check its block and shared memory against the limits.";
-            Some(Check::new(CheckId::Launch, Status::Fail, summary).with(next))
+            Some(Check::new(CheckId::Launch, Status::Fail, summary).with(limits::remedy(reason)))
         }
         _ => None,
     })

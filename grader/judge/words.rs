@@ -64,6 +64,7 @@ pub fn memory(memory: &Memory, n: u32) -> String {
         Memory::Local { name, index } if name.is_empty() => format!("a local array, index {index}"),
         Memory::Local { name, index } => format!("local array {name}[{index}]"),
         Memory::Device { name } => format!("device variable {name}"),
+        Memory::Constant { name } => format!("constant variable {name}"),
         Memory::Wild { address } => format!("address {address:#x}, which belongs to no grid or array"),
     }
 }
@@ -118,6 +119,10 @@ pub fn hazard(hazard: &Hazard, n: u32) -> String {
         HazardKind::OutOfRange => format!("{access} {target} is out of range"),
         HazardKind::NeverWritten => format!("load of {target}, which no thread had written yet"),
         HazardKind::InputWritten => format!("store to {target}: the input grid must stay as it is"),
+        HazardKind::ConstantWritten => format!("store to {target}: constant memory is read-only for a kernel"),
+        HazardKind::ForeignLocal => {
+            format!("{access} a local variable of another thread, which no GPU thread can reach")
+        }
         HazardKind::WriteWriteRace => format!("two threads write {target} with no barrier between them"),
         HazardKind::SameValueRace => {
             format!("two threads write the same value to {target} with no barrier between them")

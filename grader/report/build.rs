@@ -18,7 +18,7 @@ use crate::judge::outcome::{self, Writer};
 use crate::judge::reads;
 use crate::judge::sanitizer;
 use crate::submission::LaunchSource;
-use crate::submission::remarks::{self, HostFault};
+use crate::submission::remarks::{self, HostFault, Unlike};
 use crate::verdict::{Check, CheckId, Status, Verdict, failing_check};
 
 impl Report {
@@ -200,8 +200,33 @@ pub fn remark(remark: &remarks::Remark) -> Remark {
         HostFault::WordsNotSet => {
             (Code::SettingsLeftOver, "kTwoStepWordsRead is still 0: the program prints 0 words read a cell-step")
         }
+        HostFault::LaunchUnlike(unlike) => (Code::LaunchUnlike, unlike_words(unlike)),
     };
     Remark { code, line: remark.line, sentence: sentence.to_owned(), explain: page_command(code) }
+}
+
+fn unlike_words(unlike: Unlike) -> &'static str {
+    match unlike {
+        Unlike::SwappedGrids => {
+            "the launch hands over the two grids the wrong way round; the grader launches the kernel with (in, out, n, r)"
+        }
+        Unlike::MovedGrid => {
+            "the launch hands over a grid from another cell than its first; the grader launches the kernel with whole grids"
+        }
+        Unlike::OtherR => {
+            "the launch hands over another r than its function is given; the grader launches the kernel with r as it is"
+        }
+        Unlike::Twice => {
+            "the same launch is made twice in a row: the second repeats the same two timesteps, and the grader makes one"
+        }
+        Unlike::ByCalls => {
+            "the launch's grid or block depends on how often its function was called; the grader always launches as for the \
+             first call"
+        }
+        Unlike::Skipped => {
+            "the program does not make this launch at the exercise's n; the grader launches the kernel all the same"
+        }
+    }
 }
 
 /// The report's view of the words read.

@@ -69,6 +69,8 @@ pub enum ExpectedKind {
     OutOfRange,
     NeverWritten,
     InputChanged,
+    ConstantWritten,
+    ForeignLocal,
     Race,
     Barrier,
     /// Placed by check `memory`.
@@ -83,6 +85,8 @@ impl ExpectedKind {
             Self::OutOfRange => kind == HazardKind::OutOfRange,
             Self::NeverWritten => kind == HazardKind::NeverWritten,
             Self::InputChanged => kind == HazardKind::InputWritten,
+            Self::ConstantWritten => kind == HazardKind::ConstantWritten,
+            Self::ForeignLocal => kind == HazardKind::ForeignLocal,
             Self::Race => {
                 matches!(kind, HazardKind::WriteWriteRace | HazardKind::SameValueRace | HazardKind::ReadWriteRace)
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::remarks::{HostFault, host_faults};
+use super::remarks::{self, HostFault};
 use super::{LaunchSource, find_kernel, find_launch, parse, read};
 
 #[derive(serde::Deserialize)]
@@ -21,6 +21,7 @@ fn code(fault: HostFault) -> &'static str {
         HostFault::UnstableR => "unstable-r",
         HostFault::CopyEveryStep => "copy-every-step",
         HostFault::LaunchNotSet | HostFault::WordsNotSet => "settings-left-over",
+        HostFault::LaunchUnlike(_) => "launch-unlike",
     }
 }
 
@@ -44,11 +45,13 @@ fn differs(folder: &Path, expected: &Expected) -> Option<String> {
     if expected.kernel.is_some() && expected.kernel.as_deref() != last {
         return Some(format!("found {}", kernel.call));
     }
-    let remarks: Vec<&str> = host_faults(&program, &kernel).into_iter().map(|remark| code(remark.fault)).collect();
+    let launch = find_launch(&program, &kernel);
+    let remarks = remarks::all(&program, &kernel, launch.as_ref().ok(), 2048);
+    let remarks: Vec<&str> = remarks.into_iter().map(|remark| code(remark.fault)).collect();
     if remarks != expected.remarks {
         return Some(format!("remarks {remarks:?}"));
     }
-    match find_launch(&program, &kernel) {
+    match launch {
         // A launch that no device can make is found here and refused by the engine.
         Ok(launch) if failing == "launch" && expected.launch_source.is_none() => {
             Some(format!("found {:?} {:?}", launch.source, launch.geometry(2048)))

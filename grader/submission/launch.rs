@@ -9,7 +9,7 @@ use super::arrivals::{Arrival, arrivals, spelt};
 use super::directive::{self, DEFAULT_BLOCK, DEFAULT_TILE, Directive};
 use super::kernel::call_text;
 use super::program::Program;
-use super::reach::{Unfit, follow};
+use super::reach::{Reached, Unfit, follow};
 use super::sites::{Sites, Step};
 use super::tree::Expression;
 use super::value::Identity;
@@ -230,12 +230,17 @@ fn agree(sites: &Sites<'_>, found: &[Ready<'_>]) -> Result<(), LaunchFault> {
 
 type Outcome<'a, 'p> = (&'a Ready<'p>, Result<Geometry, Unfit>);
 
+/// The launch at the end of a way, for this n.
+fn arrive(sites: &Sites<'_>, arrival: &Ready<'_>, n: u32) -> Reached {
+    follow(sites, (&arrival.way, &arrival.choices), arrival.launch, arrival.n.clone(), Some(n))
+}
+
 /// The geometry of every launch that the program reaches for this n; of all, if it reaches none.
 fn reached<'a, 'p>(sites: &Sites<'_>, found: &'a [Ready<'p>], n: u32) -> Vec<Outcome<'a, 'p>> {
     let outcomes: Vec<(bool, Outcome)> = found
         .iter()
         .map(|arrival| {
-            let reached = follow(sites, (&arrival.way, &arrival.choices), arrival.launch, arrival.n.clone(), Some(n));
+            let reached = arrive(sites, arrival, n);
             (reached.reachable, (arrival, reached.geometry()))
         })
         .collect();
@@ -293,6 +298,26 @@ impl Launch {
             Rule::Statements { program, stated } => from_statements(program, stated, n),
         }
     }
+
+    /// The line of a launch that the program makes for another n, where it makes none for this one.
+    pub fn skipped_at(&self, n: u32) -> Option<u32> {
+        match &self.rule {
+            Rule::Tiles { .. } => None,
+            Rule::Statements { program, stated } => skipped(program, stated, n),
+        }
+    }
+}
+
+/// The line of a launch that is made for another size of the exercise, where none is for this one.
+fn skipped(program: &Program, stated: &[Stated], n: u32) -> Option<u32> {
+    let sites = Sites::of(program);
+    let ready = ready(&sites, stated);
+    let at = |arrival: &Ready<'_>, n: u32| arrive(&sites, arrival, n).reachable;
+    let elsewhere = |arrival: &Ready<'_>| SIZES.into_iter().any(|other| other != n && at(arrival, other));
+    if ready.iter().any(|arrival| at(arrival, n)) {
+        return None;
+    }
+    ready.iter().find(|arrival| elsewhere(arrival)).map(|arrival| program.text.line(arrival.launch.at.start))
 }
 
 fn from_statements(program: &Program, stated: &[Stated], n: u32) -> Result<Geometry, LaunchFault> {

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use super::Kernel;
 use super::lexer::{Token, TokenKind};
 use super::program::{Function, Program};
+pub use symbols::{Filled, filled_by_host};
 use ways::{Way, Ways, arguments};
 
 mod copies;
 mod grids;
+mod handing;
+mod symbols;
 mod ways;
 
 /// A fault of the host's code.
@@ -28,6 +31,25 @@ pub enum HostFault {
     LaunchNotSet,
     /// Its setting for the words read is still 0.
     WordsNotSet,
+    /// The program launches the kernel otherwise than the grader does.
+    LaunchUnlike(Unlike),
+}
+
+/// What a program's launch makes of the kernel's call that the grader does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlike {
+    /// The two grids have changed places.
+    SwappedGrids,
+    /// A grid is handed over from another cell than its first.
+    MovedGrid,
+    /// A multiple of r is handed over.
+    OtherR,
+    /// The same launch is made twice in a row.
+    Twice,
+    /// The grid or the block depends on how often the function was called.
+    ByCalls,
+    /// The launch is not made at the exercise's n.
+    Skipped,
 }
 
 /// A fault of the host's code, and its line (from 1).
@@ -78,7 +100,7 @@ pub fn written_n(program: &Program, kernel: &Kernel, n: u32) -> Option<u32> {
 }
 
 /// Faults of the functions that launch the kernel and of those that call them, each kind once.
-pub fn host_faults(program: &Program, kernel: &Kernel) -> Vec<Remark> {
+fn host_faults(program: &Program, kernel: &Kernel) -> Vec<Remark> {
     let own = kernel.name.rsplit("::").next().unwrap_or_default();
     let ways = Ways::of(program);
     let launches = launches(program).into_iter().filter(|launch| &*launch.kernel == own);
@@ -90,7 +112,19 @@ pub fn host_faults(program: &Program, kernel: &Kernel) -> Vec<Remark> {
     let unfilled = each().find_map(|(launch, way)| grids::unfilled(program, &ways, launch, way));
     let copied = each().find_map(|(launch, way)| copies::copied(program, launch, way));
     let unstable = unstable.filter(|_| launches.len() < LAUNCHES).and_then(|all| all.into_iter().next());
-    let mut remarks: Vec<Remark> = [unstable, unfilled, copied, left_over(program)].into_iter().flatten().collect();
+    let all: Vec<&Launch> = launches.iter().map(|(launch, _)| launch).collect();
+    let unlike = handing::unlike(program, &all);
+    let found = [unstable, unfilled, copied, left_over(program)].into_iter().flatten();
+    let mut remarks: Vec<Remark> = found.chain(unlike).collect();
+    remarks.sort_by_key(|remark| remark.line);
+    remarks
+}
+
+/// The same faults, with a launch that the program does not make on the exercise's grid.
+pub fn all(program: &Program, kernel: &Kernel, launch: Option<&super::Launch>, n: u32) -> Vec<Remark> {
+    let skipped = launch.and_then(|launch| launch.skipped_at(n));
+    let skipped = skipped.map(|line| Remark { fault: HostFault::LaunchUnlike(Unlike::Skipped), line });
+    let mut remarks: Vec<Remark> = host_faults(program, kernel).into_iter().chain(skipped).collect();
     remarks.sort_by_key(|remark| remark.line);
     remarks
 }
@@ -214,6 +248,12 @@ fn initial(program: &Program, name_at: usize) -> Option<f64> {
     let text = &program.text;
     let ends = text.is(name_at + 3, ";") || text.is(name_at + 3, ",");
     (text.is(name_at + 1, "=") && ends).then(|| text.tokens.get(name_at + 2)).flatten().and_then(number)
+}
+
+/// Tokens as one text that is the same however they are spaced.
+fn spelt(program: &Program, tokens: &Range<usize>) -> String {
+    let tokens = program.text.tokens.get(tokens.clone()).unwrap_or_default();
+    tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ")
 }
 
 /// An argument of one name.

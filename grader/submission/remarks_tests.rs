@@ -74,6 +74,92 @@ fn a_copy_after_every_launch_is_named_and_one_under_a_condition_is_not() {
     assert!(faults(&format!("two<<<1, 2>>>(a, b, n, r); {copy}")).is_empty());
 }
 
+/// Remarks on a launch function of the lesson's form.
+fn handed(function: &str) -> Vec<Unlike> {
+    let text = format!("{}{function}", KERNEL.replace("BOUND", "n"));
+    let program = std::sync::Arc::new(Program::new(&text));
+    let kernel = Kernel { name: "two".to_owned(), call: "two".to_owned(), line: 2 };
+    let launch = crate::submission::find_launch(&program, &kernel).expect("a launch");
+    let unlike = |remark: Remark| match remark.fault {
+        HostFault::LaunchUnlike(unlike) => unlike,
+        other => panic!("{other:?}"),
+    };
+    all(&program, &kernel, Some(&launch), 2048).into_iter().map(unlike).collect()
+}
+
+#[test]
+fn a_launch_that_hands_over_other_things_than_its_function_is_given_is_named() {
+    let of = |body: &str| handed(&format!("void go(const float* in, float* out, int n, float r) {{ {body} }}\n"));
+    let table = [
+        ("two<<<64, 256>>>(out, (float*)in, n, r);", Unlike::SwappedGrids),
+        ("two<<<64, 256>>>(out, const_cast<float*>(in), n, r);", Unlike::SwappedGrids),
+        ("two<<<64, 256>>>(in + 1, out, n, r);", Unlike::MovedGrid),
+        ("two<<<64, 256>>>(in, &out[n], n, r);", Unlike::MovedGrid),
+        ("two<<<64, 256>>>(in, out, n, 0.5f * r);", Unlike::OtherR),
+        ("two<<<64, 256>>>(in, out, n, (r + r) / 4);", Unlike::OtherR),
+        ("two<<<64, 256>>>(in, out, n, r);\ntwo<<<64, 256>>>(in, out, n, r);", Unlike::Twice),
+        ("if (n != 2048) two<<<64, 256>>>(in, out, n, r);", Unlike::Skipped),
+        ("static int calls = 0; two<<<++calls > 3 ? 1 : 64, 256>>>(in, out, n, r);", Unlike::ByCalls),
+    ];
+    for (body, unlike) in table {
+        assert_eq!(of(body), [unlike], "{body}");
+    }
+    let counted = "int calls = 0;\nvoid go(const float* in, float* out, int n, float r) {\n\
+                   ++calls;\nconst dim3 block(32, 8), grid(calls > 3 ? 1 : 64, 256);\n\
+                   two<<<grid, block>>>(in, out, n, r);\n}\n";
+    assert_eq!(handed(counted), [Unlike::ByCalls]);
+}
+
+#[test]
+fn a_launch_that_may_be_meant_so_gets_no_remark() {
+    let plain = [
+        // The lesson's, in other names, with a guard that holds at 2048.
+        "void go(const float* a, float* b, int n, float r) { if (n > 2) two<<<64, 256>>>(a, b, n, r); }",
+        "void go(const float* a, float* b, int n, float r) { if (n < 64) two<<<1, 256>>>(a, b, n, r); else \
+         two<<<64, 256>>>(a, b, n, r); }",
+        // r is worked out from what the function is given.
+        "void go(const float* in, float* out, int n, float dt) { two<<<64, 256>>>(in, out, n, 0.5f * dt); }",
+        // Another function's grids are its own affair: two timesteps there and back, one allocation for both.
+        "void go(float* a, float* b, int n, float r) { two<<<64, 256>>>(a, b, n, r); two<<<64, 256>>>(b, a, n, r); }",
+        "void go(float* both, int now, int n, float r) { two<<<64, 256>>>(both + now * n * n, both + !now * n * n, n, r); }",
+        "void go(float* a, float* b, int n, float r) { two<<<64, 256>>>(a, b, n, r); /* warm up */ two<<<64, 256>>>(a, b, n, r); }",
+        "int main() { float *d_a, *d_b; const int n = 2048; const float r = 0.2f; for (int i = 0; i < 500; ++i) { \
+         two<<<64, 256>>>(d_a, d_b, n, r); std::swap(d_a, d_b); } }",
+        // Measured, not launched twice.
+        "float go(const float* in, float* out, int n, float r) { two<<<64, 256>>>(in, out, n, r); \
+         two<<<64, 256>>>(in, out, n, r); return 0; }",
+        "void go(const float* in, float* out, int n, float r) { two<<<64, 256>>>(in, out, n, r); \
+         for (int i = 0; i < 9; ++i) two<<<64, 256>>>(in, out, n, r); }",
+        // Parameters that mean something else by then.
+        "void go(const float* in, float* out, int n, float r) { r = 0.5f * r; two<<<64, 256>>>(in, out, n, 2 * r); }",
+        "void go(const float* in, float* out, int n, float r) { two<<<64, 256>>>(in + 0, out, n, 1.0f * r); }",
+        // Counted, and nothing depends on it.
+        "int calls = 0; void go(const float* in, float* out, int n, float r) { ++calls; two<<<64, 256>>>(in, out, n, r); }",
+    ];
+    for text in plain {
+        assert_eq!(handed(text), [], "{text}");
+    }
+}
+
+#[test]
+fn a_variable_that_only_host_code_fills_is_found_where_the_kernel_reads_it() {
+    let filled = |body: &str, host: &str| {
+        let text = format!(
+            "__constant__ float c;\n__device__ float f(float u) {{ return c * u; }}\n\
+             __global__ void two(const float* in, float* out, int n, float r) {{ {body} }}\n\
+             void run(float r) {{\n{host}\n}}\n"
+        );
+        let kernel = Kernel { name: "two".to_owned(), call: "two".to_owned(), line: 3 };
+        filled_by_host(&Program::new(&text), &kernel)
+    };
+    let copy = "CHECK(cudaMemcpyToSymbol(c, &r, sizeof r));";
+    let found = Some(Filled { name: "c".to_owned(), line: 5 });
+    assert_eq!(filled("out[0] = c * in[0];", copy), found);
+    assert_eq!(filled("out[0] = f(in[0]);", copy), found, "by way of a helper");
+    assert_eq!(filled("out[0] = r * in[0];", copy), None, "the kernel does not read it");
+    assert_eq!(filled("out[0] = c * in[0];", "use(r);"), None, "nobody fills it");
+}
+
 #[test]
 fn a_setting_of_the_shipped_program_that_was_left_over_is_named() {
     let with = |settings: &str| {
@@ -168,6 +254,7 @@ fn the_submissions_and_right_fixtures_get_the_remarks_that_their_verdicts_list()
                 HostFault::UnstableR => "unstable-r",
                 HostFault::CopyEveryStep => "copy-every-step",
                 HostFault::LaunchNotSet | HostFault::WordsNotSet => "settings-left-over",
+                HostFault::LaunchUnlike(_) => "launch-unlike",
             };
             let remarks = host_faults(&program, &kernel);
             let codes: Vec<&str> = remarks.iter().map(|remark| code(remark.fault)).collect();

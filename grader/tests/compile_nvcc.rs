@@ -194,6 +194,12 @@ ptxas info    : Used 12 registers, used 1 barriers, 7200 bytes smem, 376 bytes c
         spill_loads,
     };
     assert_eq!(kernel_uses(said), [kernel("kk", 64, 0, 800, 12, 16), kernel("_Z1kPKfPfif", 12, 7200, 0, 0, 0)]);
+    let instances = [("_ZN2ns2tkILi4EEEvPKfPfif", 90), ("_ZN2ns2tkILi8EEEvPKfPfif", 70), ("_Z2tkPKfPfif", 30)];
+    let uses = instances.map(|(name, registers)| kernel(name, registers, 0, 0, 0, 0));
+    assert_eq!(
+        ["ns::tk", "tk", "other::tk", "k"].map(|name| registers(&uses, name)),
+        [Some(70), Some(30), Some(30), None]
+    );
 }
 
 #[test]

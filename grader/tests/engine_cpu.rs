@@ -222,6 +222,33 @@ fn writing_the_input_is_seen_as_hazard_and_as_change() {
 }
 
 #[test]
+fn a_store_to_constant_memory_is_a_hazard_and_a_load_of_it_is_not_counted() {
+    let before = "__constant__ float weights[256];";
+    let body = "const int me = threadIdx.y * 32 + threadIdx.x;\nif (n < 0) out[0] = weights[me];\n";
+    let stored = seen(before, &format!("{body}const_cast<float*>(weights)[me] = r;"));
+    assert_eq!(hazards(&stored), [(HazardKind::ConstantWritten, 6)]);
+    assert_eq!(stored.hazards[0].memory, Some(Memory::Constant { name: "weights".to_owned() }));
+    let loaded = seen(before, "const int me = threadIdx.y * 32 + threadIdx.x;\nout[n + 1] = weights[me];");
+    assert_eq!(loaded.words_read, [0]);
+}
+
+#[test]
+fn local_memory_of_another_thread_is_out_of_reach_and_ones_own_is_not() {
+    let body = |whose: &str| {
+        format!(
+            "__shared__ float* all[256];\nconst int me = threadIdx.y * 32 + threadIdx.x;\nfloat mine[2] = {{r, r}};\n\
+             all[me] = mine;\n__syncthreads();\nfloat* theirs = all[{whose}];\ntheirs[n % 2] += 1;\n__syncthreads();\n\
+             if (mine[n % 2] < 0) out[n + 1] = 1;"
+        )
+    };
+    let other = seen("", &body("255 - me"));
+    assert!(hazards(&other).iter().all(|&hazard| hazard == (HazardKind::ForeignLocal, 10)), "{:?}", other.hazards);
+    let (owner, _) = other.hazards[0].other.expect("a thread that waits");
+    assert_eq!(owner.thread[0] + other.hazards[0].actor.expect("a thread").thread[0], 31);
+    assert_eq!(hazards(&seen("", &body("me"))), []);
+}
+
+#[test]
 fn a_wild_store_ends_the_worker_only_and_says_where() {
     let source = kernel("", "if (n == 36) *(volatile float*)64 = r;");
     let mut built = built(&source, "k");

@@ -7,6 +7,7 @@ use heat_grader::execute::{Actor, Hazard, HazardKind, Memory, Place, RunFault};
 use heat_grader::grid::Grid;
 use heat_grader::judge::Judgement;
 use heat_grader::judge::diagnosis::{Code, Known};
+use heat_grader::submission::remarks::Filled;
 use heat_grader::verdict::{CheckId, Status};
 
 fn codes(judgement: &Judgement) -> Vec<Code> {
@@ -67,6 +68,17 @@ fn a_missing_timestep_is_a_cause_and_an_unexplained_cell_is_none() {
     assert!(judgement.causes[0].evidence[0].contains("before launch 1, gives the same value in every one of 324"));
     let unexplained = judged(&FakeEngine::new(|grid, r, _| with_cell(&two_steps(grid, r), 3, 5, 9.0)));
     assert!(codes(&unexplained).is_empty());
+}
+
+#[test]
+fn a_variable_that_only_host_code_fills_is_the_cause_of_another_r() {
+    let known = || Known { filled: Some(Filled { name: "dR".to_owned(), line: 35 }), ..Known::default() };
+    let judgement = judged_knowing(&FakeEngine::new(|grid, r, _| step(&step(grid, r), 0.1)), false, known());
+    assert_eq!(codes(&judgement), [Code::FilledByHost, Code::WrongR]);
+    assert!(judgement.causes[0].sentence.contains("dR") && judgement.causes[0].sentence.contains("(line 35)"));
+    assert!(codes(&judged_knowing(&FakeEngine::right(), false, known())).is_empty(), "a right kernel has no cause");
+    let raced = judged_knowing(&seeing(FakeEngine::right(), vec![race("tile")]), false, known());
+    assert_eq!(codes(&raced), [Code::MissingBarrier], "what the threads did has nothing to do with it");
 }
 
 #[test]
@@ -171,7 +183,7 @@ fn a_number_in_place_of_n_is_a_cause_where_the_far_walls_or_far_rows_show_it() {
             with_cell(&next, row, n - 2, value)
         })
     };
-    let known = || Known { launch: None, written_n: Some(31) };
+    let known = || Known { written_n: Some(31), ..Known::default() };
     let judgement = judged_knowing(&FakeEngine::new(far_walls), false, known());
     assert_eq!(codes(&judgement), [Code::HardCodedN]);
     assert!(judgement.causes[0].sentence.contains("(line 31)"));

@@ -136,6 +136,8 @@ fn hazards_come_to_these_statuses() {
     let table = [
         (HazardKind::OutOfRange, "ssfsss"),
         (HazardKind::InputWritten, "ssfsss"),
+        (HazardKind::ConstantWritten, "ssfsss"),
+        (HazardKind::ForeignLocal, "ssfsss"),
         (HazardKind::NeverWritten, "ppwppp"),
         (HazardKind::ReadWriteRace, "pppfpp"),
         (HazardKind::WriteWriteRace, "pppfpp"),

@@ -312,6 +312,10 @@ impl Checker {
             return 0;
         }
         let offset = touch.address.wrapping_sub(self.base) as u64;
+        if self.object.constants.iter().any(|range| range.contains(&offset)) {
+            self.touch_constant(touch, offset, standing);
+            return 0;
+        }
         if self.object.data.contains(&offset) {
             return self.touch_device(touch, offset, standing);
         }
@@ -321,6 +325,18 @@ impl Checker {
             self.hazard(HazardKind::OutOfRange, memory, touch, standing, None);
         }
         0
+    }
+
+    /// An access to the local memory of another thread, or of one that has ended (`None`).
+    pub fn touch_foreign(&mut self, touch: Touch, standing: &Standing, owner: Option<usize>) {
+        // An index that led there is told by its array's name.
+        let index_told = self.pending_index.is_some();
+        self.settle(Some(&touch));
+        if !index_told {
+            let owner = owner.map(|thread| (self.actor_of(Access::new(0, standing.block, thread)), None));
+            let memory = Memory::Local { name: String::new(), index: 0 };
+            self.hazard(HazardKind::ForeignLocal, memory, touch, standing, owner);
+        }
     }
 
     fn touch_grid(&mut self, touch: Touch, spot: Spot, standing: &Standing) {
@@ -392,11 +408,16 @@ impl Checker {
         self.shared.write(touch.address, touch.bytes, code, now, touch.kind == TouchKind::Atomic).map(Found::Race)
     }
 
-    /// A __device__ variable: global memory too. A __constant__ one is not: kernels cannot change it.
-    fn touch_device(&mut self, touch: Touch, offset: u64, standing: &Standing) -> usize {
-        if self.object.constants.iter().any(|range| range.contains(&offset)) {
-            return 0;
+    /// A __constant__ variable: a kernel can only read it, and its words are none of global memory's.
+    fn touch_constant(&mut self, touch: Touch, offset: u64, standing: &Standing) {
+        if touch.kind != TouchKind::Read {
+            let name = self.object.variable(offset).unwrap_or_default().to_owned();
+            self.hazard(HazardKind::ConstantWritten, Memory::Constant { name }, touch, standing, None);
         }
+    }
+
+    /// A __device__ variable: global memory too.
+    fn touch_device(&mut self, touch: Touch, offset: u64, standing: &Standing) -> usize {
         if self.watch == Watch::Full {
             let (code, now) = (self.code(touch), self.clock.now(standing));
             let conflict = if !self.device.covers(touch.address, touch.bytes) {
@@ -505,5 +526,6 @@ fn memory_class(memory: &Memory) -> u8 {
         Memory::Local { .. } => 4,
         Memory::Device { .. } => 5,
         Memory::Wild { .. } => 6,
+        Memory::Constant { .. } => 7,
     }
 }

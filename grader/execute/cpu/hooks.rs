@@ -77,7 +77,14 @@ fn touch(address: usize, bytes: usize, code: usize, kind: TouchKind) {
     }
     // SAFETY: the lane belongs to this OS thread, and the reference ends with this call.
     let lane = unsafe { &mut *lane };
-    if lane.checker.watch == Watch::Fast || lane.stacks().contain(address) || lane.in_exchange(address) {
+    if lane.checker.watch == Watch::Fast || lane.in_exchange(address) {
+        return;
+    }
+    if lane.stacks().contain(address) {
+        if !lane.is_own_local(address) {
+            let (owner, standing) = (lane.local_owner(address), lane.standing);
+            lane.checker.touch_foreign(Touch { address, bytes, code, kind }, &standing, owner);
+        }
         return;
     }
     if kind == TouchKind::Write && lane.has_arrived_ahead() && lane.variables.in_segment(address) {

@@ -246,6 +246,17 @@ impl Lane {
         &self.stacks
     }
 
+    /// Whether an address in the stacks lies in the running thread's own.
+    pub fn is_own_local(&self, address: usize) -> bool {
+        self.stacks.holds(self.threads[self.standing.thread].stack, address)
+    }
+
+    /// Whose local memory an address in the stacks is; `None` where that thread has ended.
+    pub fn local_owner(&self, address: usize) -> Option<usize> {
+        let is_of = |thread: &Thread| self.stacks.holds(thread.stack, address) && !ptr::eq(thread.waits_on, &NEVER);
+        self.threads[..self.started].iter().position(is_of)
+    }
+
     /// The running thread's asynchronous copies.
     ///
     /// # Safety

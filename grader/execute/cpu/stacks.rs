@@ -114,6 +114,12 @@ impl Stacks {
         address.wrapping_sub(self.base as usize) < self.count * SPACING
     }
 
+    /// Whether `address` lies in this stack, or in its guard page.
+    pub fn holds(&self, stack: u32, address: usize) -> bool {
+        let start = (self.base as usize).wrapping_add(stack as usize * SPACING);
+        address.wrapping_sub(start) < SPACING
+    }
+
     /// Whether `address` lies in a guard page: a thread's local memory grew beyond its stack.
     pub fn guard_hit(&self, address: usize) -> bool {
         self.contain(address) && (address - self.base as usize) % SPACING < GUARD

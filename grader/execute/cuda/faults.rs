@@ -1,7 +1,7 @@
 //! The driver's error numbers (CUresult in cuda.h) in plain words.
 
 use super::message::{KernelFacts, RawFault};
-use crate::execute::{Actor, Place, RunFault};
+use crate::execute::{Actor, Place, RunFault, limits};
 use crate::submission::Geometry;
 
 const INVALID_VALUE: u32 = 1;
@@ -53,11 +53,11 @@ pub fn run_fault(fault: RawFault, facts: &KernelFacts, geometry: &Geometry, outp
 
 fn refusal_words(code: u32, facts: &KernelFacts, geometry: &Geometry) -> String {
     let threads = geometry.block.iter().map(|&side| u64::from(side)).product::<u64>();
+    if let Err(refusal) = limits::check_registers(facts.registers, threads) {
+        return refusal;
+    }
     if threads > u64::from(facts.most_threads) {
-        return format!(
-            "a block has {threads} threads; with {} registers a thread this kernel can have at most {}",
-            facts.registers, facts.most_threads
-        );
+        return format!("a block of {threads} threads, where this kernel can have at most {}", facts.most_threads);
     }
     let shared = u64::from(geometry.shared) + facts.static_shared;
     match code {
@@ -105,9 +105,14 @@ mod tests {
                 RunFault::LaunchRefused { launch: 2, reason } => reason,
                 other => panic!("{other:?}"),
             };
-        assert!(of(1, geometry([32, 32, 1], 0)).contains("64 registers a thread this kernel can have at most 768"));
+        assert!(of(1, geometry([32, 32, 1], 0)).contains("1024 threads, where this kernel can have at most 768"));
         assert!(of(1, geometry([32, 8, 1], 300_000)).contains("302000 bytes"));
         assert!(of(701, geometry([32, 8, 1], 0)).contains("does not fit"));
+        // In the words of engine cpu.
+        let hungry = KernelFacts { registers: 106, most_threads: 512, ..FACTS };
+        let fault = run_fault(RawFault::Refused { launch: 1, code: 701 }, &hungry, &geometry([32, 32, 1], 0), "");
+        let reason = limits::check_registers(106, 1024).expect_err("too many");
+        assert_eq!(fault, RunFault::LaunchRefused { launch: 1, reason });
     }
 
     #[test]

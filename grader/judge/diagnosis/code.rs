@@ -54,6 +54,8 @@ pub enum Code {
     UnstableR,
     /// The kernel uses a number in place of the n given.
     HardCodedN,
+    /// The kernel reads a variable that only the program's host code fills.
+    FilledByHost,
     /// An access outside a grid or an array.
     IndexOutOfRange,
     /// Cells are read from global memory more than once a block.
@@ -66,6 +68,8 @@ pub enum Code {
     CopyEveryStep,
     /// A setting of the shipped program is still as it was shipped; a remark, never a cause.
     SettingsLeftOver,
+    /// The program launches the kernel otherwise than the grader; a remark, never a cause.
+    LaunchUnlike,
     /// Lanes of a warp wait for each other's banks of shared memory.
     BankConflicts,
     /// A padding column that spares no warp a turn.
@@ -77,7 +81,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 34] = [
         Self::GridNotAdvanced,
         Self::OnlyOneStep,
         Self::TooManySteps,
@@ -100,12 +104,14 @@ impl Code {
         Self::WrongR,
         Self::UnstableR,
         Self::HardCodedN,
+        Self::FilledByHost,
         Self::IndexOutOfRange,
         Self::ReadsTooMany,
         Self::TileTooSmall,
         Self::OneBufferUnfilled,
         Self::CopyEveryStep,
         Self::SettingsLeftOver,
+        Self::LaunchUnlike,
         Self::BankConflicts,
         Self::PaddingUnused,
         Self::LowOccupancy,
@@ -137,12 +143,14 @@ impl Code {
             Self::WrongR => "wrong-r",
             Self::UnstableR => "unstable-r",
             Self::HardCodedN => "hard-coded-n",
+            Self::FilledByHost => "filled-by-host",
             Self::IndexOutOfRange => "index-out-of-range",
             Self::ReadsTooMany => "reads-too-many",
             Self::TileTooSmall => "tile-too-small",
             Self::OneBufferUnfilled => "one-buffer-unfilled",
             Self::CopyEveryStep => "copy-every-step",
             Self::SettingsLeftOver => "settings-left-over",
+            Self::LaunchUnlike => "launch-unlike",
             Self::BankConflicts => "bank-conflicts",
             Self::PaddingUnused => "padding-unused",
             Self::LowOccupancy => "low-occupancy",

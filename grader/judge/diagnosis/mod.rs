@@ -12,6 +12,7 @@ use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::Kind;
 use super::{Seen, loads, reads};
 use crate::execute::{HazardKind, InputChange, Memory};
+use crate::submission::remarks::Filled;
 use crate::submission::{Geometry, GeometryOf};
 use crate::verdict::{Check, CheckId, Status};
 
@@ -76,6 +77,8 @@ pub struct Known {
     pub launch: Option<Arc<GeometryOf>>,
     /// Line of heat.cu where the kernel uses the exercise's n as a number of its own.
     pub written_n: Option<u32>,
+    /// A variable that the kernel reads and that only host code fills.
+    pub filled: Option<Filled>,
 }
 
 impl Known {
@@ -104,6 +107,13 @@ pub fn causes(seen: &Seen, checks: &[Check], known: &Known) -> Vec<Cause> {
     if let Some(cause) = far.then(|| written_n(seen.exercise.exercise.n, seen.gating(), known)).flatten() {
         // What it leads to is said as well, after it.
         causes.insert(0, cause);
+    }
+    if failed(CheckId::Values)
+        && causes.first().is_none_or(|cause| is_arithmetic(cause.code))
+        && let Some(filled) = &known.filled
+    {
+        // What it leads to is said as well, after it.
+        causes.insert(0, never_filled(filled));
     }
     if causes.is_empty() && failed(CheckId::Memory) {
         causes.extend(seen.gating().find_map(|outcome| outcome.input_changed).map(stored_into_input));
@@ -210,6 +220,21 @@ fn written_n<'o>(n: u32, mut outcomes: impl Iterator<Item = &'o Outcome>, known:
     })?;
     let said = format!("The kernel counts on n = {n} (line {line}), where it has to use the n that it is given.");
     Some(Cause::new(Code::HardCodedN, said).with(format!("It goes wrong at n = {}.", other.planned.n)))
+}
+
+/// Whether another value of r, or of what stands for it, looks like this.
+fn is_arithmetic(code: Code) -> bool {
+    use Code::{GridNotAdvanced, OnlyOneStep, UnstableR, WrongR, WrongStencil};
+    matches!(code, GridNotAdvanced | OnlyOneStep | UnstableR | WrongR | WrongStencil)
+}
+
+/// The kernel reads a variable that holds something else here than where the program runs.
+fn never_filled(Filled { name, line }: &Filled) -> Cause {
+    let said = format!(
+        "The kernel reads {name}, which the program fills before the launch (line {line}); the grader runs nothing of the \
+         program but the kernel, so that {name} still holds what it was declared with."
+    );
+    Cause::new(Code::FilledByHost, said).with("The kernel is given n and r as its parameters, and gets nothing else.")
 }
 
 fn stored_into_input(change: InputChange) -> Cause {

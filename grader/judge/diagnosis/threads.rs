@@ -74,7 +74,10 @@ fn code_of(hazard: &Hazard, all: &[SeenHazard]) -> Option<Code> {
         HazardKind::WriteWriteRace => Code::TwoWriters,
         HazardKind::NeverWritten if shared && !only_late(hazard, all) => Code::SharedNotFilled,
         HazardKind::OutOfRange => Code::IndexOutOfRange,
-        HazardKind::NeverWritten | HazardKind::SameValueRace => return None,
+        HazardKind::NeverWritten
+        | HazardKind::SameValueRace
+        | HazardKind::ConstantWritten
+        | HazardKind::ForeignLocal => return None,
     })
 }
 

@@ -8,7 +8,7 @@ use super::super::sites::callee_name;
 use super::super::tree::{Expression, ExpressionKind, Initial, Operator, Statement, StatementKind};
 use super::super::walk::{self, Visitor};
 use super::ways::{self, Way};
-use super::{HostFault, Launch, Remark, grids, name, sites};
+use super::{HostFault, Launch, Remark, grids, name, sites, spelt};
 
 /// Functions within one another that are looked into for a copy, and expressions in all.
 const CALLS: usize = 4;
@@ -92,12 +92,6 @@ fn grid_of(program: &Program, within: &Function, argument: &Range<usize>) -> Gri
         None if program.variables.contains_key(&*name) => Grid::File(name),
         None => Grid::Spelt(name),
     }
-}
-
-/// Tokens as one text that is the same however they are spaced.
-fn spelt(program: &Program, tokens: &Range<usize>) -> String {
-    let tokens = program.text.tokens.get(tokens.clone()).unwrap_or_default();
-    tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ")
 }
 
 impl<'p> Search<'_, 'p> {

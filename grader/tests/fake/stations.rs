@@ -65,6 +65,7 @@ impl FakeStations {
                 launch: Ok(launch),
                 geometry: None,
                 written_n: None,
+                filled: None,
                 remarks: Vec::new(),
             }),
             engine: Some(Arc::new(engine)),
