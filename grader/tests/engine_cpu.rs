@@ -288,6 +288,30 @@ fn what_a_kernel_prints_is_captured_and_capped() {
 }
 
 #[test]
+fn what_a_kernel_prints_is_what_c_prints() {
+    let first = "if (threadIdx.x + threadIdx.y + blockIdx.x + blockIdx.y == 0)";
+    // More arguments than there are registers of either kind; g++ makes a puts and a putchar of the last two.
+    let seen = seen(
+        "",
+        &format!(
+            "{first} {{ const int taken = printf(\"%d %d %d %d %d %s %3.1f %d\\n\", 1, 2, 3, 4, 5, \"six\", r, n);\n\
+             printf(\"%g %g %g %g %g %g %g %g %g %d\\n\", 1., 2., 3., 4., 5., 6., 7., 8., 9.5, taken);\n\
+             printf(\"words\\n\"); printf(\"!\"); }}"
+        ),
+    );
+    assert_eq!(seen.output, "1 2 3 4 5 six 0.2 36\n1 2 3 4 5 6 7 8 9.5 8\nwords\n!");
+}
+
+#[test]
+fn what_a_kernel_prints_costs_next_to_nothing() {
+    let body = "printf(\"%1000000000d\", n); printf(\"%.*s\", 1000000000, \"x\"); printf(\"%.1000000000f\", r);\n\
+                for (int i = 0; i < 1000; ++i) printf(\"%f\", in[threadIdx.x]);";
+    let seen = seen("", body);
+    assert_eq!(seen.fault, None);
+    assert!(seen.output.starts_with("    ") && seen.output.len() <= 64 * 1024, "{}", seen.output.len());
+}
+
+#[test]
 fn every_read_of_a_launch_is_counted_at_its_cell_and_one_blocks_by_themselves() {
     let reference = read("reference/heat.cu");
     let asked = Trial { cell_reads: true, ..trial(100, 3, Watch::Full) };

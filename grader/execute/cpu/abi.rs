@@ -18,6 +18,7 @@ pub enum Slot {
     OutOfBounds = 11,
     Split = 12,
     Misaligned = 13,
+    Print = 14,
     Read1 = 16,
     Read2 = 17,
     Read4 = 18,

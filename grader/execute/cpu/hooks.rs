@@ -10,6 +10,7 @@ use super::abi::{SLOTS, Slot};
 use super::checker::{Touch, TouchKind};
 use super::copies::Copy;
 use super::lane::{self, Lane};
+use super::print;
 use super::raw::RawFault;
 use crate::execute::Watch;
 
@@ -30,6 +31,7 @@ pub fn table(watch: Watch) -> [usize; SLOTS] {
     set(Slot::Unsupported, unsupported as *const ());
     set(Slot::Clock, clock as *const ());
     set(Slot::OutOfBounds, out_of_bounds as *const ());
+    set(Slot::Print, print::print as *const ());
     set(Slot::Misaligned, misaligned as *const ());
     set(Slot::Memcpy, memcpy as *const ());
     set(Slot::Memset, memset as *const ());

@@ -3,7 +3,7 @@
 //! The grader's side: [`engine`] starts a worker process and turns what it says into an observation, with [`symbols`]
 //! for lines. The worker's side, in the order of a launch: [`worker`] serves requests, [`launch`] shares blocks among
 //! lanes, [`lane`] runs a block ([`switch`], [`stacks`], [`warp`], [`copies`]), [`hooks`] answers the compiled code through
-//! the table of [`abi`], [`checker`] looks accesses up in [`shadow`] memory and the [`arena`] of the grids.
+//! the table of [`abi`], [`print`] what it prints, [`checker`] looks accesses up in [`shadow`] memory and the [`arena`] of the grids.
 
 mod abi;
 mod arena;
@@ -17,6 +17,7 @@ mod launch;
 mod loops;
 mod message;
 mod object;
+mod print;
 mod process;
 mod raw;
 mod shadow;

@@ -13,10 +13,10 @@ use super::hooks;
 use super::launch::{Told, run_trial};
 use super::message::{Reply, Request};
 use super::object::{LoadedObject, ObjectMap};
-use super::signals;
+use super::{print, signals};
 use crate::confine;
 use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, take_over_stdout};
-use crate::execute::{DeviceState, wire};
+use crate::execute::{DeviceState, Watch, wire};
 
 /// The loader takes a library's thread-local segment into the static one only if the executable's own is aligned as
 /// strictly; this variable makes it so, for shared arrays declared with up to that alignment.
@@ -55,6 +55,7 @@ pub fn main() -> Result<()> {
             Request::Run(run) => {
                 let (object, map) = loaded.as_mut().ok_or_else(|| anyhow!("nothing was loaded"))?;
                 object.install(hooks::table(run.watch));
+                print::begin_trial();
                 let initial = wire::cells_of(&blob);
                 let mut to = &replies;
                 let tell = |told: Told| match told {
@@ -79,7 +80,9 @@ pub fn main() -> Result<()> {
 fn load(path: &Path, map: &ObjectMap, replies: RawFd) -> Result<LoadedObject> {
     confine::worker::before_loading(path)?;
     end_with_parent(signals::keep_question_away);
-    let object = LoadedObject::load(path, map)?;
+    let mut object = LoadedObject::load(path, map)?;
+    // Constructors print, too.
+    object.install(hooks::table(Watch::Fast));
     signals::install(replies, object.base, &map.code)?;
     confine::worker::before_running()?;
     Ok(object)
