@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
@@ -20,7 +21,7 @@ use super::kept::{Key, Shelf};
 use super::nvcc::{Build, Outcome, judge};
 use super::once::{self, key_of_gxx};
 use super::preprocessed::Preprocessed;
-use super::process::{Finished, Limits, Tool};
+use super::process::{Finished, Limits, Stop, Tool};
 pub use super::rewrite::HostCode;
 use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
@@ -32,9 +33,13 @@ const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
 const HOOKS_CHECKED: &str = include_str!("cuda_on_host/hooks_checked.inc");
 
+/// As many errors as nvcc reports; thousands take time and tell no more.
+const MOST_ERRORS: &str = "-fmax-errors=100";
+
 /// Flags of both builds. The thread-local model makes an access to shared memory one instruction; strict aliasing is off
 /// because CUDA code reads float arrays as float4; contraction is off so that both builds and the reference round alike.
-const COMMON: [&str; 14] = [
+const COMMON: [&str; 15] = [
+    MOST_ERRORS,
     // A frame larger than a page touches each of its pages, so that it cannot jump over a guard page.
     "-fstack-clash-protection",
     "-fno-diagnostics-show-caret",
@@ -85,6 +90,8 @@ pub const UNSEEN: &str = "hg_unseen_access_at_line";
 
 /// How often host code is left out before g++'s rejection counts: one missing header shows at a time.
 const LEFT_OUT: usize = 24;
+/// For how long host code is left out.
+const LEAVING_OUT: Duration = Duration::from_secs(60);
 
 /// Bytes of the gap behind each static shared array in the checked build, so that one word too far is seen.
 const RED_ZONE: u32 = 128;
@@ -133,13 +140,13 @@ pub fn build(
     wanted: Wanted,
     host: HostCode,
 ) -> Result<Build<HostBuilds>> {
-    build_once(&Shelf::nowhere(), gxx, source, call, wanted, host)
+    build_once(&Shelf::nowhere(), gxx, source, call, wanted, host, &Stop::default())
 }
 
 /// Builds heat.cu for the host; `call` names the kernel as the end of the file would call it (`ns::twoStep<32, 8>`).
 /// `Rejected` says what g++ does not take: nvcc may take it, so it is no fault of the learner's. Host code that g++ does
 /// not take is left out bit by bit, which costs a rejection each time. What g++ made of the same text before is taken from
-/// the shelf.
+/// the shelf. Once it is told to stop, it ends with an error.
 pub fn build_once(
     shelf: &Shelf,
     gxx: &HostCompiler,
@@ -147,8 +154,10 @@ pub fn build_once(
     call: &str,
     wanted: Wanted,
     host: HostCode,
+    stop: &Stop,
 ) -> Result<Build<HostBuilds>> {
-    let first = build_with(shelf, gxx, source, call, wanted, host)?;
+    let started = Instant::now();
+    let first = build_with(shelf, gxx, source, call, wanted, host, stop)?;
     let Outcome::Rejected(mut said) = first.outcome else { return Ok(first) };
     let name = call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
     let mut text = source.to_owned();
@@ -156,7 +165,7 @@ pub fn build_once(
         text = less;
     }
     for _ in 0..LEFT_OUT {
-        let build = build_with(shelf, gxx, &text, call, wanted, HostCode::Dropped)?;
+        let build = build_with(shelf, gxx, &text, call, wanted, HostCode::Dropped, stop)?;
         let now = match build.outcome {
             Outcome::Rejected(now) => now,
             Outcome::Compiled(builds) => {
@@ -165,7 +174,7 @@ pub fn build_once(
             }
             outcome => return Ok(Build { outcome, ..build }),
         };
-        match host_only::without(&text, &lines_of(&now), name) {
+        match host_only::without(&text, &lines_of(&now), name).filter(|_| started.elapsed() < LEAVING_OUT) {
             Some(less) => {
                 text = less;
                 said = now;
@@ -195,6 +204,7 @@ fn build_with(
     call: &str,
     wanted: Wanted,
     host: HostCode<'_>,
+    stop: &Stop,
 ) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
@@ -202,14 +212,14 @@ fn build_with(
     fs::write(at.join(SOURCE_NAME), source).context(unwritable)?;
     fs::write(at.join("no_constructors.ld"), NO_CONSTRUCTORS).context(unwritable)?;
     write_headers(&at.join("include")).context(unwritable)?;
-    let preprocessed = preprocess(gxx, at, &[])?;
+    let preprocessed = preprocess(gxx, at, &[], stop)?;
     let preprocessed = judge(&preprocessed, source, at, || left_by(at))?;
     let Outcome::Compiled(text) = preprocessed.outcome else {
         return Ok(without_product(preprocessed));
     };
-    let left_in = has_conditions(source).then(|| left_in(gxx, at)).transpose()?.flatten();
+    let left_in = has_conditions(source).then(|| left_in(gxx, at, stop)).transpose()?.flatten();
     let cpp = to_cpp(&text, host);
-    let bench = Bench { shelf, gxx, folder: at, source };
+    let bench = Bench { shelf, gxx, folder: at, source, stop };
     let (fast, checked) = std::thread::scope(|scope| {
         let fast = scope.spawn(|| bench.build_fast(&cpp, call));
         let checked = (wanted == Wanted::FastAndChecked).then(|| bench.build_checked(&cpp, call));
@@ -240,14 +250,15 @@ fn without_product<T, U>(build: Build<T>) -> Build<U> {
     Build { outcome, warnings: build.warnings, wall: build.wall }
 }
 
-fn tool(gxx: &HostCompiler, folder: &Path) -> Tool {
-    Tool::new(&gxx.gxx, folder).limits(Limits::default()).confined(gxx.folders())
+fn tool(gxx: &HostCompiler, folder: &Path, stop: &Stop) -> Tool {
+    Tool::new(&gxx.gxx, folder).limits(Limits::default()).confined(gxx.folders()).unless(stop)
 }
 
-fn preprocess(gxx: &HostCompiler, folder: &Path, more: &[&str]) -> Result<Finished> {
-    tool(gxx, folder)
+fn preprocess(gxx: &HostCompiler, folder: &Path, more: &[&str], stop: &Stop) -> Result<Finished> {
+    tool(gxx, folder, stop)
         .args([
             "-E",
+            MOST_ERRORS,
             "-x",
             "c++",
             "-std=c++17",
@@ -271,8 +282,8 @@ fn left_by(folder: &Path) -> Result<String> {
 }
 
 /// The lines of heat.cu that its conditions leave in for g++; `None` where it does not say.
-fn left_in(gxx: &HostCompiler, folder: &Path) -> Result<Option<LeftIn>> {
-    let finished = preprocess(gxx, folder, &["-fdirectives-only"])?;
+fn left_in(gxx: &HostCompiler, folder: &Path, stop: &Stop) -> Result<Option<LeftIn>> {
+    let finished = preprocess(gxx, folder, &["-fdirectives-only"], stop)?;
     finished.success().then(|| Ok(LeftIn::of(&left_by(folder)?))).transpose()
 }
 
@@ -291,11 +302,16 @@ struct Bench<'a> {
     folder: &'a Path,
     /// heat.cu, as submitted.
     source: &'a str,
+    stop: &'a Stop,
 }
 
 impl Bench<'_> {
     fn write(&self, name: &str, text: &str) -> Result<()> {
         fs::write(self.folder.join(name), text).context("cannot write to the temporary folder")
+    }
+
+    fn tool(&self) -> Tool {
+        tool(self.gxx, self.folder, self.stop)
     }
 
     fn key(&self, what: &str, flags: &[&str]) -> Key {
@@ -309,8 +325,7 @@ impl Bench<'_> {
         let build = |text: &str| {
             once::object(self.shelf, &self.key("fast", &flags).with(text), object.clone(), || {
                 self.write("fast.ii", text)?;
-                let finished =
-                    tool(self.gxx, self.folder).args(flags.clone()).args(["fast.ii", "-o", "fast.so"]).run()?;
+                let finished = self.tool().args(flags.clone()).args(["fast.ii", "-o", "fast.so"]).run()?;
                 judge(&finished, self.source, self.folder, || Ok(object.clone()))
             })
         };
@@ -344,7 +359,7 @@ impl Bench<'_> {
             let note =
                 unseen.map_or_else(String::new, |line| format!("\t.globl\t{UNSEEN}\n\t.set\t{UNSEEN}, {line}\n"));
             self.write("checked.s", &(with_red_zones(&assembly) + &note))?;
-            let finished = tool(self.gxx, self.folder).args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
+            let finished = self.tool().args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
             judge(&finished, self.source, self.folder, || Ok(object))
         })
     }
@@ -352,8 +367,7 @@ impl Bench<'_> {
     /// What g++ makes of a text with hooks, and the line of the first access that has none.
     fn assembly(&self, text: &str, flags: &[&str]) -> Result<Build<(String, Option<u32>)>> {
         self.write("checked.ii", text)?;
-        let compiled =
-            tool(self.gxx, self.folder).args(flags.iter().copied()).args(["checked.ii", "-o", "checked.s"]).run()?;
+        let compiled = self.tool().args(flags.iter().copied()).args(["checked.ii", "-o", "checked.s"]).run()?;
         judge(&compiled, self.source, self.folder, || {
             let left = |name: &str| fs::read(self.folder.join(name)).with_context(|| format!("g++ left no {name}"));
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -385,6 +399,27 @@ fn with_red_zones(assembly: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compile::toolkit::find_host_compiler;
+
+    #[test]
+    fn a_text_of_errors_is_rejected_by_its_first_ones_and_soon() {
+        let text = "__global__ void k(const float*, float*, int, float) {}\n".to_owned() + &"bad bad;\n".repeat(20_000);
+        let Some(gxx) = find_host_compiler().found() else { return };
+        let started = Instant::now();
+        let outcome = build(&gxx, &text, "k", Wanted::FastAndChecked, HostCode::Reached("k")).unwrap().outcome;
+        let Outcome::Rejected(said) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((said.shown[0].line, said.shown.len()), (Some(2), 20));
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn nothing_is_built_that_nobody_wants_any_more() {
+        let Some(gxx) = find_host_compiler().found() else { return };
+        let stop = Stop::default();
+        stop.stop();
+        let (shelf, text) = (Shelf::nowhere(), "__global__ void k(const float*, float*, int, float) {}\n");
+        assert!(build_once(&shelf, &gxx, text, "k", Wanted::Fast, HostCode::Reached("k"), &stop).is_err());
+    }
 
     #[test]
     fn red_zones_stand_behind_thread_local_objects_only() {

@@ -282,6 +282,8 @@ fn nvcc(limits: &Limits, toolkit: &Toolkit, gxx: &HostCompiler, folder: &Path, a
         .arg(format!("-arch=sm_{arch}"))
         // g++ takes time quadratic in the number of messages to quote lines, which are not used here.
         .args(["-Xcompiler", "-fno-diagnostics-show-caret"])
+        // nvcc's own front end gives up after a hundred errors.
+        .args(["-Xcompiler", "-fmax-errors=100"])
         // The libraries that nvcc brings use the whole of NVTX where they find its header.
         .args(["-Xcompiler", &format!("-idirafter,{STAND_INS}"), "-DCCCL_DISABLE_NVTX"])
         .arg("-ccbin")

@@ -10,9 +10,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::output::Streams;
@@ -56,6 +58,21 @@ pub enum Limit {
     FileSize,
 }
 
+/// Tells tools at work that nobody wants any more what they make.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends every tool that was started with this, and any that is started later.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A tool that ran and is gone, with all that it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
@@ -90,6 +107,7 @@ pub struct Tool {
     limits: Limits,
     /// What it may read and execute besides its folder; `None` is anything.
     readable: Option<Vec<PathBuf>>,
+    stop: Stop,
 }
 
 impl Tool {
@@ -111,6 +129,7 @@ impl Tool {
             environment: environment.map(|(name, value)| (name.into(), value)).into(),
             limits: Limits::default(),
             readable: None,
+            stop: Stop::default(),
         }
     }
 
@@ -151,6 +170,12 @@ impl Tool {
         self
     }
 
+    /// Ends it, with an error, as soon as nobody wants it any more.
+    pub fn unless(mut self, stop: &Stop) -> Self {
+        self.stop = stop.clone();
+        self
+    }
+
     /// Runs it to its end. An error means that it could not be started or waited for: a missing program, no file
     /// descriptors or processes left.
     pub fn run(&self) -> Result<Finished> {
@@ -168,7 +193,7 @@ impl Tool {
         let cannot_start = || format!("cannot start {}", self.program.display());
         let mut group = self.spawn().with_context(cannot_start)?;
         let mut streams = Streams::new(&mut group.child, self.limits.output)?;
-        let timed_out = group.watch(&mut streams, started + self.limits.wall)?;
+        let timed_out = group.watch(&mut streams, started + self.limits.wall, &self.stop)?;
         let status = group.end().with_context(cannot_start)?;
         let Some(status) = status else { return Ok(None) };
         streams.drain()?;
@@ -243,8 +268,9 @@ impl Group {
     }
 
     /// Collects output until the warden has exited (it is not reaped yet) or the deadline has passed.
-    fn watch(&self, streams: &mut Streams, deadline: Instant) -> Result<Option<Limit>> {
+    fn watch(&self, streams: &mut Streams, deadline: Instant, stop: &Stop) -> Result<Option<Limit>> {
         while !self.has_exited()? {
+            ensure!(!stop.is_set(), "ended, because nobody wants its work any more");
             if Instant::now() >= deadline {
                 return Ok(Some(Limit::Wall));
             }

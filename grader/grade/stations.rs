@@ -16,7 +16,7 @@ use crate::compile::host::{self, HostBuilds, HostCode, Wanted};
 use crate::compile::nvcc::{self, Outcome, Pass};
 use crate::compile::once;
 use crate::compile::preprocessed::Preprocessed;
-use crate::compile::process::Limit;
+use crate::compile::process::{Limit, Stop};
 use crate::compile::toolkit::{HostCompiler, Lookup, Toolkit, find_sanitizer};
 use crate::execute::cuda::GpuInfo;
 use crate::execute::limits;
@@ -50,6 +50,8 @@ pub struct Machine<'a> {
     seen_by_nvcc: OnceLock<Preprocessed>,
     /// What the kernel allows its blocks.
     own: OnceLock<limits::Own>,
+    /// Ends the host compiler once nvcc has rejected the file.
+    no_host: Stop,
 }
 
 impl<'a> Machine<'a> {
@@ -62,7 +64,8 @@ impl<'a> Machine<'a> {
             None => Start::of(order.engine, n),
         };
         let (fallback, seen_by_nvcc, own) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own }
+        let no_host = Stop::default();
+        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own, no_host }
     }
 
     /// The same for a submission that `read` reads; the order's path is only told.
@@ -145,29 +148,9 @@ impl<'a> Machine<'a> {
             Check::new(CheckId::Compile, status, format!("not compiled as CUDA: {reason}")).with(format!("{remedy}."));
         Cuda { check, diagnostics: Vec::new(), nvcc: None, gpu: None }
     }
-}
 
-impl Stations for Machine<'_> {
-    type Host = Result<HostBuilds, String>;
-
-    fn read(&self) -> Result<Result<Source, Refusal>> {
-        let read = self.read.map_or_else(|| submission::read(&self.order.path), |read| read());
-        Ok(match read {
-            Ok(read) => Ok(Source {
-                answer: answer_of(&read),
-                path: self.order.path.to_string_lossy().into_owned(),
-                name: read.name,
-                inside: read.inside,
-                text: read.text,
-                sha256: read.sha256,
-            }),
-            Err(ReadError::Usage(fault)) => Err(Refusal::Usage(fault.to_string())),
-            Err(ReadError::Source(fault)) => Err(Refusal::Fault(fault.to_string())),
-            Err(fault @ ReadError::Machine { .. }) => return Err(fault.into()),
-        })
-    }
-
-    fn compile(&self, source: &Source, kernel: Option<&Kernel>) -> Result<Cuda> {
+    /// What nvcc says of the file, and the builds for the GPU.
+    fn compile_with_nvcc(&self, source: &Source, kernel: Option<&Kernel>) -> Result<Cuda> {
         let gxx = match self.workshop.host_compiler() {
             Lookup::Found(gxx) => gxx,
             Lookup::Missing { reason, remedy } => return Ok(self.without_nvcc(reason, remedy)),
@@ -224,6 +207,35 @@ impl Stations for Machine<'_> {
             gpu: builds,
         })
     }
+}
+
+impl Stations for Machine<'_> {
+    type Host = Result<HostBuilds, String>;
+
+    fn read(&self) -> Result<Result<Source, Refusal>> {
+        let read = self.read.map_or_else(|| submission::read(&self.order.path), |read| read());
+        Ok(match read {
+            Ok(read) => Ok(Source {
+                answer: answer_of(&read),
+                path: self.order.path.to_string_lossy().into_owned(),
+                name: read.name,
+                inside: read.inside,
+                text: read.text,
+                sha256: read.sha256,
+            }),
+            Err(ReadError::Usage(fault)) => Err(Refusal::Usage(fault.to_string())),
+            Err(ReadError::Source(fault)) => Err(Refusal::Fault(fault.to_string())),
+            Err(fault @ ReadError::Machine { .. }) => return Err(fault.into()),
+        })
+    }
+
+    fn compile(&self, source: &Source, kernel: Option<&Kernel>) -> Result<Cuda> {
+        let compiled = self.compile_with_nvcc(source, kernel);
+        if compiled.as_ref().map_or(true, |cuda| cuda.check.status == Status::Fail) {
+            self.no_host.stop();
+        }
+        compiled
+    }
 
     fn find(&self, source: &Source) -> Result<Found, Check> {
         let left_in = self.left_in_for_host(&source.text);
@@ -272,7 +284,15 @@ impl Stations for Machine<'_> {
         };
         let (reference, built) = std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.workshop.reference(gxx));
-            let built = host::build_once(self.workshop.shelf(), gxx, &source.text, call, Wanted::FastAndChecked, host);
+            let built = host::build_once(
+                self.workshop.shelf(),
+                gxx,
+                &source.text,
+                call,
+                Wanted::FastAndChecked,
+                host,
+                &self.no_host,
+            );
             (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
         });
         reference?;

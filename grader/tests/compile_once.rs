@@ -5,6 +5,7 @@ use crate::compile::host::{self, HostCode, Wanted};
 use crate::compile::kept::BUILDS;
 use crate::compile::nvcc::Assembled;
 use crate::compile::preprocessed::Preprocessed;
+use crate::compile::process::Stop;
 use crate::compile::toolkit::{Origin, find_host_compiler};
 
 fn built(path: &Path, bytes: &[u8]) -> Result<Build<PathBuf>> {
@@ -117,7 +118,8 @@ fn gxx_builds_a_text_once_and_another_text_again() {
         format!("__global__ void k(const float* in, float* out, int n, float r) {{ out[n] = {scale} * r * in[n]; }}\n")
     };
     let build = |text: &str| {
-        let built = host::build_once(&shelf, &gxx, text, "k", Wanted::FastAndChecked, HostCode::Reached("k"));
+        let built =
+            host::build_once(&shelf, &gxx, text, "k", Wanted::FastAndChecked, HostCode::Reached("k"), &Stop::default());
         let Outcome::Compiled(builds) = built.unwrap().outcome else { panic!("g++ takes it") };
         (fs::read(&builds.fast).unwrap(), fs::read(builds.checked.unwrap()).unwrap(), builds.preprocessed)
     };

@@ -89,6 +89,20 @@ fn a_double_forked_daemon_ends_with_the_wall_limit() {
 }
 
 #[test]
+fn a_tool_whose_work_nobody_wants_any_more_ends_with_all_that_it_started() {
+    let (folder, stop) = (scratch().unwrap(), Stop::default());
+    let pid = folder.path().join("pid");
+    let tool = Tool::new("/bin/sh", folder.path()).args(["-c", "echo $$ > pid; sleep 300; :"]).unless(&stop);
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| tool.run());
+        let child = soon(|| std::fs::read_to_string(&pid).ok().filter(|pid| pid.ends_with('\n')));
+        stop.stop();
+        assert!(run.join().unwrap().is_err());
+        assert!(dies(child.trim()));
+    });
+}
+
+#[test]
 fn a_flood_on_both_pipes_is_cut_at_the_cap_and_read_to_its_end() {
     let limits = Limits { output: 1000, ..limits() };
     let finished = shell("head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2; exit 7", limits);
