@@ -24,6 +24,8 @@ pub struct Collector<'a, 'i, 'p> {
     depth: u32,
     pub touched: Vec<Touched>,
     pub returns: bool,
+    /// Whether more is changed than was kept.
+    pub more: bool,
     /// References and pointers among the locals, and what they lead to.
     aliases: HashMap<Arc<str>, &'p Expression>,
     pub locals: Vec<Arc<str>>,
@@ -35,6 +37,7 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
     fn touch(&mut self, place: &'p Expression, more: &[Arc<str>], step: bool) {
         let mut roots = Vec::new();
         roots_of(place, &mut roots);
+        self.more |= roots.len() >= MOST;
         for (root, mut path) in roots {
             path.extend(more.iter().cloned());
             self.touch_root(root, path, step, 0);
@@ -51,8 +54,13 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
             }
         }
         let touched = Touched { root, path, step };
-        if self.touched.len() < MOST && !self.touched.contains(&touched) {
+        if self.touched.contains(&touched) {
+            return;
+        }
+        if self.touched.len() < MOST {
             self.touched.push(touched);
+        } else {
+            self.more = true;
         }
     }
 
@@ -122,8 +130,18 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
                     Some(object) => self.touch(object, path, false),
                     None => self.touch_root("this".into(), path.clone(), false, 0),
                 },
+                Of::More => self.more = true,
                 Of::Global(name) => self.touch_root(name.clone(), path.clone(), false, 0),
             }
+        }
+    }
+
+    /// Touches what code without a tree may change.
+    fn touch_unread(&mut self, at: &Range<usize>) {
+        let places = unread_places(self.program, at);
+        self.more |= places.len() > MOST;
+        for root in places {
+            self.touch_root(root, Vec::new(), false, 0);
         }
     }
 
@@ -143,7 +161,9 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
         let mut inner = Collector::new(self.program, self.known, self.depth + 1);
         inner.variables = self.variables;
         walk::statement(body, &mut inner);
-        for touched in inner.touched {
+        let (touched, more) = (inner.touched, inner.more);
+        self.more |= more;
+        for touched in touched {
             self.touch_root(touched.root, touched.path, touched.step, 0);
         }
     }
@@ -167,11 +187,7 @@ impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
                     }
                 }
             }
-            StatementKind::Unread => {
-                for root in unread_places(self.program, statement) {
-                    self.touch_root(root, Vec::new(), false, 0);
-                }
-            }
+            StatementKind::Unread => self.touch_unread(&statement.at),
             _ => {}
         }
     }
@@ -209,6 +225,7 @@ impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
                 self.touch(right, &[], false);
             }
             ExpressionKind::Call(callee, arguments) => self.call(callee, arguments),
+            ExpressionKind::TooTall => self.touch_unread(&expression.at),
             _ => {}
         }
     }
@@ -223,6 +240,7 @@ impl<'a, 'i> Collector<'a, 'i, '_> {
             depth,
             touched: Vec::new(),
             returns: false,
+            more: false,
             aliases: HashMap::new(),
             locals: Vec::new(),
             left_alone: Vec::new(),
@@ -243,8 +261,9 @@ fn is_address(argument: &Expression) -> bool {
     matches!(argument.kind, ExpressionKind::Unary('&', _))
 }
 
-/// The names that a statement without a tree may change: those before an assignment, after `&`, with a call on them.
-fn unread_places(program: &Program, statement: &Statement) -> Vec<Arc<str>> {
+/// The names that code without a tree may change: those before an assignment, after `&`, with a call on them. At most one
+/// more than [`MOST`].
+fn unread_places(program: &Program, at: &Range<usize>) -> Vec<Arc<str>> {
     let text = &program.text;
     let changes = |at: usize| {
         let mut after = at + 1;
@@ -261,7 +280,6 @@ fn unread_places(program: &Program, statement: &Statement) -> Vec<Arc<str>> {
         let before = at.checked_sub(1).and_then(|at| text.tokens.get(at)).map(|token| &*token.text);
         assigned || called || matches!(before, Some("&" | "++" | "--" | ">>"))
     };
-    let names =
-        statement.at.clone().filter(|at| text.tokens.get(*at).is_some_and(|t| t.is_identifier()) && changes(*at));
-    names.take(MOST).filter_map(|at| Some(text.tokens.get(at)?.text.clone())).collect()
+    let names = at.clone().filter(|at| text.tokens.get(*at).is_some_and(|t| t.is_identifier()) && changes(*at));
+    names.take(MOST + 1).filter_map(|at| Some(text.tokens.get(at)?.text.clone())).collect()
 }

@@ -26,6 +26,8 @@ pub struct Effects {
     pub touched: Vec<Touched>,
     /// Whether they may return from the function.
     pub returns: bool,
+    /// Whether they change more than was kept.
+    pub more: bool,
 }
 
 /// What a function changes: of a parameter by its place, of its object, or of a variable outside functions.
@@ -34,6 +36,8 @@ pub enum Of {
     Parameter(usize),
     Own,
     Global(Arc<str>),
+    /// More than was kept.
+    More,
 }
 
 pub type FunctionEffects = Arc<[(Of, Vec<Arc<str>>)]>;
@@ -108,7 +112,7 @@ impl Interpreter<'_> {
         let mut collector = Collector::new(self.program, &mut known, 0);
         collector.variables = Some(self);
         visit(&mut collector);
-        let effects = Effects { touched: collector.touched, returns: collector.returns };
+        let effects = Effects { touched: collector.touched, returns: collector.returns, more: collector.more };
         self.known_effects = known;
         effects
     }
@@ -143,6 +147,7 @@ pub fn of_function(
     walk::statement(body, &mut collector);
     let (touched, locals) = (collector.touched, collector.locals);
     let mut effects: Vec<(Of, Vec<Arc<str>>)> = Vec::new();
+    effects.extend(collector.more.then(|| (Of::More, Vec::new())));
     for Touched { root, path, .. } in touched {
         let effect = classified(program, function, &locals, root, path);
         effects.extend(effect.filter(|effect| !effects.contains(effect)));

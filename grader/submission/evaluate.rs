@@ -13,6 +13,9 @@ use super::tree::{Expression, ExpressionKind, Name, Operator, TemplateArgument};
 use super::types::{Base, SIZE, Type};
 use super::value::{Data, Value, real};
 
+/// Why an expression has no value that is nested deeper than is followed.
+const TOO_TALL: &str = "is nested too deep to work out";
+
 /// The value of an integer expression without names, as `#if` has them.
 pub fn constant(tokens: &[Token]) -> Option<i128> {
     let text = Text::new(tokens.to_vec());
@@ -75,6 +78,10 @@ impl Interpreter<'_> {
             ExpressionKind::SizeOf(inner) => self.size_of_value(inner, expression),
             ExpressionKind::Lambda(lambda) => self.lambda_value(lambda),
             ExpressionKind::Known(value) => (**value).clone(),
+            ExpressionKind::TooTall => {
+                self.forget_effects(expression, TOO_TALL);
+                self.unknown(expression, TOO_TALL)
+            }
             ExpressionKind::Launch(_) | ExpressionKind::Text | ExpressionKind::Opaque => {
                 self.unknown(expression, "has no value that the text gives")
             }

@@ -89,10 +89,22 @@ impl Interpreter<'_> {
             }
             StatementKind::Break => return Flow::Break,
             StatementKind::Continue => return Flow::Continue,
-            StatementKind::Unread => self.forget(&[statement], "is set in a statement that the grader cannot read"),
+            StatementKind::Unread => {
+                self.forget(&[statement], "is set in a statement that the grader cannot read");
+                if self.program.text.is(statement.at.start, "return") {
+                    return Flow::Return(self.unread(statement));
+                }
+            }
             StatementKind::Empty | StatementKind::Case(_) => {}
         }
         Flow::On
+    }
+
+    /// The value of a `return` that cannot be read.
+    fn unread(&self, statement: &Statement) -> Value {
+        let text = &self.program.text;
+        let why = "is a statement that the grader cannot read";
+        Value::unknown(text.spelling(statement.at.clone()), text.line(statement.at.start), why)
     }
 
     fn execute_all(&mut self, statements: &[Statement]) -> Flow {
@@ -193,7 +205,7 @@ impl Interpreter<'_> {
     fn matters(&mut self, statement: &Statement) -> bool {
         let effects = self.effects(&[statement]);
         self.spend(1 + effects.touched.len() as u32);
-        effects.returns || effects.touched.iter().any(|touched| self.is_known(touched))
+        effects.returns || effects.more || effects.touched.iter().any(|touched| self.is_known(touched))
     }
 
     fn each(

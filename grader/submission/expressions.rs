@@ -26,10 +26,10 @@ impl Parser<'_> {
         Some(self.node(begin, ExpressionKind::Comma(items)))
     }
 
-    /// A node over the tokens since `begin`; what would be too tall for a walk becomes opaque.
+    /// A node over the tokens since `begin`; what would be too tall for a walk is marked.
     pub fn node(&mut self, begin: usize, kind: ExpressionKind) -> Expression {
         let height = kind.height_of_parts().saturating_add(1);
-        let (kind, height) = if height > TALLEST { (ExpressionKind::Opaque, 1) } else { (kind, height) };
+        let (kind, height) = if height > TALLEST { (ExpressionKind::TooTall, 1) } else { (kind, height) };
         self.tallest = self.tallest.max(height);
         Expression { kind, at: begin..self.at, height }
     }

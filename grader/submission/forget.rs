@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::effects::{Of, Touched, roots_of};
+use super::effects::{Effects, Of, Touched, roots_of};
 use super::interpreter::Interpreter;
 use super::places::{Place, Root};
 use super::tree::{Expression, ExpressionKind, Statement};
@@ -24,7 +24,16 @@ impl Interpreter<'_> {
     pub fn forget(&mut self, statements: &[&Statement], why: &'static str) {
         let Some(first) = statements.first() else { return };
         let line = self.program.text.line(first.at.start);
-        for touched in self.effects(statements).touched {
+        let effects = self.effects(statements);
+        self.forget_all(effects, line, why);
+    }
+
+    /// Where more is changed than was kept, nothing is worked out from there on.
+    fn forget_all(&mut self, effects: Effects, line: u32, why: &'static str) {
+        if effects.more {
+            self.limit_fuel(0);
+        }
+        for touched in effects.touched {
             self.forget_touched(&touched, line, why);
         }
     }
@@ -32,9 +41,8 @@ impl Interpreter<'_> {
     /// Makes unknown whatever an expression, or a lambda in it, assigns to.
     pub fn forget_effects(&mut self, expression: &Expression, why: &'static str) {
         let line = self.program.text.line(expression.at.start);
-        for touched in self.effects_of_expression(expression).touched {
-            self.forget_touched(&touched, line, why);
-        }
+        let effects = self.effects_of_expression(expression);
+        self.forget_all(effects, line, why);
     }
 
     /// Makes the variables at the bottom of a place unknown, or the members of them that it names.

@@ -256,7 +256,7 @@ impl<'p> Interpreter<'p> {
     /// What a variable outside functions begins with.
     pub fn value_of_variable(&mut self, variable: &Variable) -> Value {
         let value = self.initial_value(&variable.declarator);
-        if variable.offset != 0 {
+        if variable.offset != 0 && value.as_unknown().is_none() {
             let first = value.as_integer().unwrap_or(0);
             return Value::int(first.saturating_add(i128::from(variable.offset)));
         }

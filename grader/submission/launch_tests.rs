@@ -605,3 +605,54 @@ fn an_impossible_geometry_is_told_in_numbers() {
     let fault = fault(&main_with("int n = 2048; twoStep<<<n / 32, 32, -8>>>(a, b, n, r);"));
     assert!(fault.to_string().contains("comes to -8"), "{fault}");
 }
+
+/// One more level than is read, around a value.
+fn nested(value: &str) -> String {
+    format!("{}{value}{}", "(".repeat(300), ")".repeat(300))
+}
+
+#[test]
+fn what_is_nested_too_deep_is_unknown_and_no_default() {
+    let (deep, launch) = (nested("4"), "twoStep<<<grid, block>>>(a, b, n, r);");
+    let many: String = (0..500).map(|k| format!("x{k} = {k}, ")).collect();
+    let chain = |sign: &str, value: &str| format!("{}{value}", sign.repeat(300));
+    let cases = [
+        ("brackets of a variable", format!("int n = 2048; dim3 block(32, 8), grid({deep}, 4); {launch}")),
+        ("minus signs", format!("int n = 2048; dim3 block(32, 8), grid({}, 4); {launch}", chain("- ", "4"))),
+        ("a value", format!("int n = 2048; dim3 block(32, 8), grid = dim3({deep}, 4); {launch}")),
+        ("braces", format!("int n = 2048; dim3 block(32, 8), grid{{{deep}, 4}}; {launch}")),
+        ("the launch", format!("int n = 2048; dim3 block(32, 8); twoStep<<<{deep}, block>>>(a, b, n, r);")),
+        (
+            "a member",
+            format!(
+                "struct C {{ dim3 grid; C() : grid({deep}, 4) {{}} }}; int n = 2048; dim3 block(32, 8); C c; dim3 grid = c.grid; {launch}"
+            ),
+        ),
+        (
+            "a number",
+            format!(
+                "enum {{ A = 1 {}, B }}; int n = 2048; dim3 block(32, 8), grid(B, 4); {launch}",
+                " + 1".repeat(140).repeat(3)
+            ),
+        ),
+        ("many places", format!("int n = 2048; dim3 block(32, 8), grid(4, 4); {many} grid.x = {deep}; {launch}")),
+    ];
+    for (name, statements) in cases {
+        let (structs, statements) = match statements.strip_prefix("struct").or(statements.strip_prefix("enum")) {
+            Some(_) => statements.split_once("}; ").map(|(first, rest)| (format!("{first}}};\n"), rest)).unwrap(),
+            None => (String::new(), &*statements),
+        };
+        let text = format!("{structs}{}", main_with(statements));
+        match fault(&text) {
+            LaunchFault::CannotEvaluate { why, .. } => assert!(!why.is_empty(), "{name}"),
+            other => panic!("{name}: {other}"),
+        }
+    }
+    let helper = format!(
+        "{KERNEL}dim3 shape(int n) {{ if (n < 0) return dim3(1, 1); return dim3({deep}, 4); return dim3(1, 1); }}\n"
+    );
+    let text = format!(
+        "{helper}void run(float* a, float* b, int n, float r) {{ twoStep<<<shape(n), dim3(32, 8)>>>(a, b, n, r); }}\n"
+    );
+    assert!(matches!(fault(&text), LaunchFault::CannotEvaluate { .. }));
+}

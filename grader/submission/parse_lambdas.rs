@@ -59,7 +59,7 @@ impl Parser<'_> {
         let body = Statement { kind: StatementKind::Block(statements), at: body_at..self.at };
         let kind = ExpressionKind::Lambda(Arc::new(Lambda { captures, parameters, body }));
         self.tallest = around.max(body_height);
-        let kind = if body_height > TALLEST { ExpressionKind::Opaque } else { kind };
+        let kind = if body_height > TALLEST { ExpressionKind::TooTall } else { kind };
         Some(Expression { kind, at: begin..self.at, height: body_height.min(TALLEST) })
     }
 }

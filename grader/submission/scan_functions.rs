@@ -6,7 +6,7 @@ use super::lexer::Token;
 use super::parser::Parser;
 use super::program::{Function, TemplateParameter};
 use super::scan::Scanner;
-use super::tree::{Declarator, Expression, Initial, Parameter, Statement, StatementKind};
+use super::tree::{Declarator, Expression, ExpressionKind, Initial, Parameter, Statement, StatementKind};
 use super::types::{Base, Type};
 
 /// A constructor's `: member(value)` list.
@@ -220,8 +220,10 @@ impl Scanner<'_, '_> {
             if !self.parser.is("(") && !self.parser.is("{") {
                 return;
             }
+            let begin = self.parser.at;
             let values = self.parser.between(|parser| parser.list(Parser::assignment));
-            initials.push((name.path, values.unwrap_or_default()));
+            let unread = || vec![self.parser.node(begin, ExpressionKind::Opaque)];
+            initials.push((name.path, values.unwrap_or_else(unread)));
             if !self.parser.take(",") {
                 return;
             }

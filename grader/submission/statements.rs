@@ -338,7 +338,9 @@ impl Parser<'_> {
         let mut dimensions = Vec::new();
         while self.is("[") {
             let open = self.at;
-            dimensions.push(self.between(Self::expression));
+            let empty = self.next_is("]");
+            let length = self.between(Self::expression);
+            dimensions.push(length.or_else(|| (!empty).then(|| self.node(open, ExpressionKind::Opaque))));
             // A bracket that nothing closes.
             if self.at <= open {
                 return None;
@@ -350,8 +352,7 @@ impl Parser<'_> {
         } else if self.is("{") {
             Some(Initial::Arguments(self.brace_items()?))
         } else if self.is("(") {
-            self.between(|parser| parser.list(|parser| Some((None, parser.deeper(Self::assignment)?))))
-                .map(Initial::Arguments)
+            Some(self.initial_in_brackets())
         } else {
             None
         };
@@ -360,5 +361,12 @@ impl Parser<'_> {
             self.deeper(Self::assignment)?;
         }
         Some(Declarator { name, name_at, kind, dimensions, initial })
+    }
+
+    /// What a variable is made of in brackets: what cannot be read is no known value, and not a default one.
+    fn initial_in_brackets(&mut self) -> Initial {
+        let begin = self.at;
+        let read = self.between(|parser| parser.list(|parser| Some((None, parser.deeper(Self::assignment)?))));
+        read.map_or_else(|| Initial::Value(self.node(begin, ExpressionKind::Opaque)), Initial::Arguments)
     }
 }

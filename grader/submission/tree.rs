@@ -66,7 +66,8 @@ impl ExpressionKind {
             | Self::SizeOfType(_)
             | Self::Lambda(_)
             | Self::Known(_)
-            | Self::Opaque => 0,
+            | Self::Opaque
+            | Self::TooTall => 0,
             Self::Name(name) => name.height(),
             Self::Member(part, name) => part.height.max(name.height()),
             Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) => part.height,
@@ -120,6 +121,8 @@ pub enum ExpressionKind {
     Known(Box<Value>),
     /// `new`, `throw` and whatever else has no value here.
     Opaque,
+    /// What has more nodes on top of one another than are followed.
+    TooTall,
 }
 
 /// `callee<<<configuration>>>(arguments)`.
