@@ -19,6 +19,8 @@ const MOST: usize = 20;
 const MOST_READ: usize = 2000;
 /// Characters kept of a message.
 const MESSAGE: usize = 400;
+/// Lines that a quotation in a message may have.
+const QUOTATION: u32 = 20;
 /// Characters kept of a quoted source line.
 const LINE: usize = 160;
 
@@ -205,16 +207,25 @@ struct Reader<'a> {
     /// g++ names the line of heat.cu that led into another file before the message itself.
     came_from: Option<u32>,
     previous: &'a str,
+    /// How many lines may still belong to a message whose quotation has not ended.
+    quotation: u32,
 }
 
 impl<'a> Reader<'a> {
     fn new(source: &'a str) -> Self {
-        Self { source: source.lines().collect(), said: Vec::new(), place: None, came_from: None, previous: "" }
+        let source = source.lines().collect();
+        Self { source, said: Vec::new(), place: None, came_from: None, previous: "", quotation: 0 }
     }
 
     fn read(&mut self, line: &'a str) {
-        if let Some(found) = EDG.captures(line) {
+        if self.quotation > 0 {
+            self.quoted_further(line);
+        } else if let Some(found) = EDG.captures(line) {
             self.located(&found[1], found[2].parse().ok(), None, &found[3], &found[4], Speaker::Nvcc);
+            // The words of a static_assert may have line ends in them.
+            let ends =
+                found[4].strip_prefix("static assertion failed with \"").is_none_or(|words| words.ends_with('"'));
+            self.quotation = if ends { 0 } else { QUOTATION };
         } else if let Some(found) = GNU.captures(line) {
             let column = found.get(3).and_then(|column| column.as_str().parse().ok());
             self.located(&found[1], found[2].parse().ok(), column, &found[4], &found[5], Speaker::HostCompiler);
@@ -257,6 +268,14 @@ impl<'a> Reader<'a> {
     fn say(&mut self, severity: Severity, line: Option<u32>, column: Option<u32>, text: &str, tool: Speaker) {
         let message = plain(&without_folders(text), MESSAGE);
         self.said.push(Diagnostic { severity, line, column, message, source_line: self.quoted(line), tool });
+    }
+
+    /// A line of the quotation in the message before it.
+    fn quoted_further(&mut self, line: &str) {
+        self.quotation = if line.ends_with('"') { 0 } else { self.quotation - 1 };
+        if let Some(last) = self.said.last_mut() {
+            last.message = plain(&format!("{}\n{}", last.message, without_folders(line)), MESSAGE);
+        }
     }
 
     /// A line that belongs to the message before it.

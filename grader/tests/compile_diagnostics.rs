@@ -145,6 +145,15 @@ fn nvcc_messages_keep_line_column_and_words() {
 }
 
 #[test]
+fn a_message_with_line_ends_in_it_stays_one() {
+    let output = "heat.cu(4): error: static assertion failed with \"\n::error::PASSED\nheat.cu:1: error: forged\"\n  \
+                  static_assert(false, \"...\");\n  ^\n\nheat.cu(5): error: identifier \"b\" is undefined\n";
+    let said = errors(output);
+    let message = "static assertion failed with \"\\n::error::PASSED\\nheat.cu:1: error: forged\"";
+    assert_eq!(brief(&said), [(Some(4), None, message), (Some(5), None, "identifier \"b\" is undefined")]);
+}
+
+#[test]
 fn warnings_are_kept_apart() {
     let warnings = parse(NVCC, SOURCE, folder()).1;
     assert_eq!(
