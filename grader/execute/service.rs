@@ -19,6 +19,22 @@ pub fn take_over_stdout() -> Result<File> {
     Ok(File::from(kept))
 }
 
+unsafe extern "C" {
+    /// The C library's standard streams.
+    static stdout: *mut libc::FILE;
+    static mut stderr: *mut libc::FILE;
+}
+
+/// Keeps from the grader's capture what this process itself says on standard error: a panic, memory that ran out. What a
+/// learner's code writes there goes where its standard output goes. To be called before any other thread runs.
+pub fn keep_own_words_apart() {
+    // Without it they are only taken for the learner's.
+    let Ok(nowhere) = File::options().write(true).open("/dev/null") else { return };
+    let _ = rustix::stdio::dup2_stderr(&nowhere);
+    // SAFETY: no other thread reads these variables yet, and both streams last as long as the process.
+    unsafe { stderr = stdout };
+}
+
 /// Pushes out what kernels printed through C's standard output.
 pub fn flush_prints() {
     // SAFETY: fflush(NULL) flushes all C streams.

@@ -288,6 +288,29 @@ fn what_a_kernel_prints_is_captured_and_capped() {
 }
 
 #[test]
+fn more_device_memory_than_there_is_refuses_the_launch_and_says_so() {
+    let source = kernel("__device__ char large[3000000000ull];", "large[n] = 1; out[0] = in[0];");
+    for watch in [Watch::Full, Watch::Fast] {
+        let seen = run(&mut built(&source, "k"), &trial(100, 1, watch));
+        let Some(RunFault::LaunchRefused { launch: 1, reason }) = &seen.fault else {
+            panic!("{watch:?}: {:?}", seen.fault)
+        };
+        assert!(reason.contains(" 30000000") && reason.contains("device memory"), "{reason}");
+    }
+    let source = kernel("__device__ float scratch[24000000];", "scratch[0] = r; out[0] = in[0];");
+    assert_eq!(run(&mut built(&source, "k"), &trial(100, 1, Watch::Full)).fault, None);
+}
+
+#[test]
+fn the_words_of_the_grader_itself_are_not_the_kernels() {
+    // The grader's runtime has no memory left for its own work.
+    let body = "void* taken = 0; for (unsigned long size = 1ul << 30; size > 8; size /= 2)\n\
+                while ((taken = malloc(size)) != 0) out[0] += taken == in;\nprintf(\"%d\", n); __syncthreads();";
+    let seen = seen("#include <cstdlib>", body);
+    assert!(!seen.output.contains("memory allocation") && !seen.output.contains("panicked"), "{}", seen.output);
+}
+
+#[test]
 fn what_a_kernel_prints_is_what_c_prints() {
     let first = "if (threadIdx.x + threadIdx.y + blockIdx.x + blockIdx.y == 0)";
     // More arguments than there are registers of either kind; g++ makes a puts and a putchar of the last two.

@@ -211,6 +211,7 @@ impl CpuRunner {
     fn geometry(&self, n: usize, map: &ObjectMap) -> Result<Geometry, String> {
         let geometry = (self.program.geometry)(n as u32)?;
         limits::check(&geometry, map.static_shared(&self.program.kernel))?;
+        limits::check_variables(map.data.end.saturating_sub(map.data.start))?;
         Ok(geometry)
     }
 }

@@ -15,7 +15,7 @@ use super::message::{Reply, Request};
 use super::object::{LoadedObject, ObjectMap};
 use super::{print, signals};
 use crate::confine;
-use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, take_over_stdout};
+use crate::execute::service::{end_with_grader, end_with_parent, flush_prints, keep_own_words_apart, take_over_stdout};
 use crate::execute::{DeviceState, Watch, wire};
 
 /// The loader takes a library's thread-local segment into the static one only if the executable's own is aligned as
@@ -33,6 +33,7 @@ pub fn main() -> Result<()> {
     confine::close_inherited();
     end_with_grader()?;
     let mut replies = take_over_stdout()?;
+    keep_own_words_apart();
     let mut requests = BufReader::with_capacity(1 << 20, std::io::stdin());
     let mut arena = Arena::map()?;
     let mut loaded: Option<(LoadedObject, Arc<ObjectMap>)> = None;
