@@ -21,7 +21,7 @@ use super::kept::{Key, Shelf};
 use super::nvcc::{Build, Outcome, judge};
 use super::once::{self, key_of_gxx};
 use super::preprocessed::Preprocessed;
-use super::process::{Finished, Limits, Stop, Tool};
+use super::process::{Finished, Limit, Limits, Stop, Tool};
 pub use super::rewrite::HostCode;
 use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
@@ -93,6 +93,9 @@ const LEFT_OUT: usize = 24;
 /// For how long host code is left out.
 const LEAVING_OUT: Duration = Duration::from_secs(60);
 
+/// CPU time for a build with the kernel as loops, which it can do without.
+const FOR_LOOPS: Duration = Duration::from_secs(10);
+
 /// Bytes of the gap behind each static shared array in the checked build, so that one word too far is seen.
 const RED_ZONE: u32 = 128;
 
@@ -158,13 +161,16 @@ pub fn build_once(
 ) -> Result<Build<HostBuilds>> {
     let started = Instant::now();
     let first = build_with(shelf, gxx, source, call, wanted, host, stop)?;
-    let Outcome::Rejected(mut said) = first.outcome else { return Ok(first) };
+    let Outcome::Rejected(said) = first.outcome else { return Ok(first) };
     let name = call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
     let mut text = source.to_owned();
     if let Some(less) = includes_only_nvcc_has(&said).and_then(|lines| host_only::without(&text, &lines, name)) {
         text = less;
     }
     for _ in 0..LEFT_OUT {
+        if started.elapsed() > LEAVING_OUT {
+            break;
+        }
         let build = build_with(shelf, gxx, &text, call, wanted, HostCode::Dropped, stop)?;
         let now = match build.outcome {
             Outcome::Rejected(now) => now,
@@ -174,11 +180,8 @@ pub fn build_once(
             }
             outcome => return Ok(Build { outcome, ..build }),
         };
-        match host_only::without(&text, &lines_of(&now), name).filter(|_| started.elapsed() < LEAVING_OUT) {
-            Some(less) => {
-                text = less;
-                said = now;
-            }
+        match host_only::without(&text, &lines_of(&now), name) {
+            Some(less) => text = less,
             None => return Ok(Build { outcome: Outcome::Rejected(now), ..build }),
         }
     }
@@ -208,12 +211,8 @@ fn build_with(
 ) -> Result<Build<HostBuilds>> {
     let folder = scratch()?;
     let at = folder.path();
-    let unwritable = "cannot write to the temporary folder";
-    fs::write(at.join(SOURCE_NAME), source).context(unwritable)?;
-    fs::write(at.join("no_constructors.ld"), NO_CONSTRUCTORS).context(unwritable)?;
-    write_headers(&at.join("include")).context(unwritable)?;
-    let preprocessed = preprocess(gxx, at, &[], stop)?;
-    let preprocessed = judge(&preprocessed, source, at, || left_by(at))?;
+    fs::write(at.join("no_constructors.ld"), NO_CONSTRUCTORS).context("cannot write to the temporary folder")?;
+    let preprocessed = preprocessed(gxx, at, source, stop)?;
     let Outcome::Compiled(text) = preprocessed.outcome else {
         return Ok(without_product(preprocessed));
     };
@@ -238,6 +237,47 @@ fn build_with(
     let preprocessed = Some(Preprocessed::of(&text, left_in));
     let builds = HostBuilds { fast: fast_object, checked, preprocessed, omitted: BTreeSet::new(), _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
+}
+
+/// heat.cu as the preprocessor leaves it.
+fn preprocessed(gxx: &HostCompiler, folder: &Path, source: &str, stop: &Stop) -> Result<Build<String>> {
+    let unwritable = "cannot write to the temporary folder";
+    fs::write(folder.join(SOURCE_NAME), source).context(unwritable)?;
+    write_headers(&folder.join("include")).context(unwritable)?;
+    let finished = preprocess(gxx, folder, &[], stop)?;
+    judge(&finished, source, folder, || left_by(folder))
+}
+
+/// The limit that g++ hits at a text even without hooks and without optimising, in a sentence: it is the text's doing then,
+/// and a program could not be made of it on any machine. `None` where it takes the text, or rejects it.
+pub fn too_much(gxx: &HostCompiler, source: &str, call: &str, host: HostCode, stop: &Stop) -> Result<Option<String>> {
+    too_much_within(&Limits::default(), gxx, source, call, host, stop)
+}
+
+fn too_much_within(
+    limits: &Limits,
+    gxx: &HostCompiler,
+    source: &str,
+    call: &str,
+    host: HostCode,
+    stop: &Stop,
+) -> Result<Option<String>> {
+    let folder = scratch()?;
+    let at = folder.path();
+    let outcome = match preprocessed(gxx, at, source, stop)?.outcome {
+        Outcome::Compiled(text) => {
+            let text = to_cpp(&text, host) + &entry_point("hg_kernel", call);
+            fs::write(at.join("plain.ii"), text).context("cannot write to the temporary folder")?;
+            let plain = tool(gxx, at, stop).limits(limits.clone()).args(COMMON);
+            let finished = plain.args(["-O0", "-S", "plain.ii", "-o", "plain.s"]).run()?;
+            judge(&finished, source, at, || Ok(()))?.outcome
+        }
+        outcome => outcome.and_then(|_| Ok(Outcome::Compiled(())))?,
+    };
+    Ok(match outcome {
+        Outcome::LimitHit { limit, sentence } if limit != Limit::Wall => Some(sentence),
+        _ => None,
+    })
 }
 
 /// The same outcome for a caller that wanted another product; only for outcomes without one.
@@ -322,21 +362,24 @@ impl Bench<'_> {
     fn build_fast(&self, cpp: &str, call: &str) -> Result<Build<PathBuf>> {
         let object = self.folder.join("fast.so");
         let flags = [&COMMON[..], &FAST, &LINK].concat();
-        let build = |text: &str| {
+        let build = |text: &str, cpu: Duration| {
             once::object(self.shelf, &self.key("fast", &flags).with(text), object.clone(), || {
                 self.write("fast.ii", text)?;
-                let finished = self.tool().args(flags.clone()).args(["fast.ii", "-o", "fast.so"]).run()?;
+                let limits = Limits { cpu, ..Limits::default() };
+                let finished =
+                    self.tool().limits(limits).args(flags.clone()).args(["fast.ii", "-o", "fast.so"]).run()?;
                 judge(&finished, self.source, self.folder, || Ok(object.clone()))
             })
         };
         let entry = entry_point("hg_kernel", call);
         if let Some(loops) = thread_loops(cpp, call) {
-            let built = build(&[&loops.text, HOOKS, &entry, &entry_point("hg_block", &loops.call)].concat())?;
+            let built =
+                build(&[&loops.text, HOOKS, &entry, &entry_point("hg_block", &loops.call)].concat(), FOR_LOOPS)?;
             if matches!(built.outcome, Outcome::Compiled(_)) {
                 return Ok(built);
             }
         }
-        build(&[cpp, HOOKS, &entry].concat())
+        build(&[cpp, HOOKS, &entry].concat(), Limits::default().cpu)
     }
 
     fn build_checked(&self, cpp: &str, call: &str) -> Result<Build<PathBuf>> {
@@ -410,6 +453,20 @@ mod tests {
         let Outcome::Rejected(said) = outcome else { panic!("{outcome:?}") };
         assert_eq!((said.shown[0].line, said.shown.len()), (Some(2), 20));
         assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_text_that_no_compiler_takes_is_told_from_one_that_is_only_hard_to_optimise() {
+        let Some(gxx) = find_host_compiler().found() else { return };
+        let told = |declaration: &str| {
+            let text = format!("__global__ void k(const float*, float*, int, float) {{}}\n{declaration}\n");
+            let limits = Limits { cpu: Duration::from_secs(2), ..Limits::default() };
+            too_much_within(&limits, &gxx, &text, "k", HostCode::Reached("k"), &Stop::default()).unwrap()
+        };
+        let nested = |depth: usize| format!("int x = {}1{};", "- (".repeat(depth), ")".repeat(depth));
+        assert_eq!(told(&nested(100)), None);
+        assert_eq!(told("int x = y;"), None);
+        assert!(told(&nested(200_000)).is_some_and(|said| said.contains("nested thousands deep")));
     }
 
     #[test]

@@ -367,16 +367,21 @@ fn limit_in_words(output: &str) -> Option<Limit> {
     });
     static CPU: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)CPU time limit exceeded"));
     static FILE: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)file size limit exceeded|File too large"));
-    let limits = [(&*CPU, Limit::Cpu), (&*MEMORY, Limit::Memory), (&*FILE, Limit::FileSize)];
+    static STACK: LazyLock<Regex> =
+        LazyLock::new(|| pattern("died due to signal 11|internal compiler error: Segmentation fault"));
+    let limits = [(&*STACK, Limit::Stack), (&*CPU, Limit::Cpu), (&*MEMORY, Limit::Memory), (&*FILE, Limit::FileSize)];
     limits.into_iter().find(|(words, _)| words.is_match(output)).map(|(_, limit)| limit)
 }
 
 fn sentence(limit: Limit) -> &'static str {
     match limit {
         Limit::Cpu => {
-            "compiling this file takes more than 20 seconds of CPU time: look for templates or constants that multiply"
+            "compiling this file takes more than 20 seconds of CPU time: look for templates or constants that multiply, and for code nested thousands deep"
         }
         Limit::Memory => "compiling this file takes more than 4 GiB of memory: look for templates that multiply",
+        Limit::Stack => {
+            "the compiler crashes on this file, most likely because its stack overflows: look for code nested thousands deep"
+        }
         Limit::FileSize => "compiling this file makes a file larger than 64 MiB",
         Limit::Wall => "compiling this file took more than 60 seconds",
     }

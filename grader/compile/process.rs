@@ -56,6 +56,8 @@ pub enum Limit {
     Wall,
     Memory,
     FileSize,
+    /// A compiler's own stack, which text that is nested without end overflows.
+    Stack,
 }
 
 /// Tells tools at work that nobody wants any more what they make.

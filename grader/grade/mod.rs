@@ -153,6 +153,8 @@ pub enum Prepared<'e> {
     Engine(Box<dyn Engine + 'e>),
     /// Not the submission's fault: the host compiler does not take what nvcc takes, say.
     Cannot(String),
+    /// No compiler makes a program of the file, which is its own doing.
+    TooMuch(String),
 }
 
 /// The stations before the judge, as a grade needs them. Errors are the machine's fault.
@@ -278,6 +280,10 @@ fn run_stations(
                 draft.add(Check::new(CheckId::Values, Status::Skip, format!("could not be judged: {reason}")));
                 Ok(())
             }
+            Prepared::TooMuch(sentence) => {
+                draft.replace(Check::new(CheckId::Compile, Status::Fail, sentence));
+                Ok(())
+            }
         }
     })
 }
@@ -369,6 +375,12 @@ impl Draft {
         self.checks.push(check);
     }
 
+    /// Adds a check in the place of what was said of the same before.
+    fn replace(&mut self, check: Check) {
+        self.checks.retain(|earlier| earlier.id != check.id);
+        self.checks.push(check);
+    }
+
     /// Adds a check; whether it ends the pipe.
     fn stopped_by(&mut self, check: Check) -> bool {
         let stops = matches!(check.status, Status::Fail);
@@ -420,8 +432,7 @@ impl Draft {
             if check.id == CheckId::Launch && check.place.is_none() {
                 check.place = launched_at.map(|line| Place { line, column: 0 });
             }
-            self.checks.retain(|earlier| earlier.id != check.id);
-            self.checks.push(check);
+            self.replace(check);
         }
         self.report.causes = judgement.causes.iter().map(build::cause).collect();
         self.report.advice = judgement.advice.iter().map(build::advice).collect();

@@ -31,6 +31,9 @@ use crate::verdict::{Check, CheckId, Status};
 /// Reads a submission.
 pub type Read<'r> = dyn Fn() -> Result<submission::Submission, ReadError> + Sync + 'r;
 
+/// Bytes of a text so long that g++ is first asked whether it takes it at all: a kernel is a tenth of that.
+const LONG: usize = 64 << 10;
+
 /// Why nothing is graded where engine cuda was asked for.
 pub fn no_cuda(reason: &str) -> String {
     format!("engine cuda cannot run here: {reason}")
@@ -50,6 +53,8 @@ pub struct Machine<'a> {
     seen_by_nvcc: OnceLock<Preprocessed>,
     /// What the kernel allows its blocks.
     own: OnceLock<limits::Own>,
+    /// Why no compiler makes a program of the file, where that is the file's own doing.
+    too_much: OnceLock<String>,
     /// Ends the host compiler once nvcc has rejected the file.
     no_host: Stop,
 }
@@ -64,8 +69,8 @@ impl<'a> Machine<'a> {
             None => Start::of(order.engine, n),
         };
         let (fallback, seen_by_nvcc, own) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let no_host = Stop::default();
-        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own, no_host }
+        let (too_much, no_host) = (OnceLock::new(), Stop::default());
+        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own, too_much, no_host }
     }
 
     /// The same for a submission that `read` reads; the order's path is only told.
@@ -147,6 +152,38 @@ impl<'a> Machine<'a> {
         let check =
             Check::new(CheckId::Compile, status, format!("not compiled as CUDA: {reason}")).with(format!("{remedy}."));
         Cuda { check, diagnostics: Vec::new(), nvcc: None, gpu: None }
+    }
+
+    /// The builds for the host, or why there are none.
+    fn host_builds(
+        &self,
+        gxx: &HostCompiler,
+        text: &str,
+        call: &str,
+        host: HostCode,
+    ) -> Result<Result<HostBuilds, String>> {
+        if text.len() > LONG
+            && let Some(sentence) = self.too_much(gxx, text, call, host)?
+        {
+            return Ok(Err(sentence));
+        }
+        let (shelf, wanted) = (self.workshop.shelf(), Wanted::FastAndChecked);
+        Ok(match host::build_once(shelf, gxx, text, call, wanted, host, &self.no_host)?.outcome {
+            Outcome::Compiled(builds) => Ok(builds),
+            Outcome::Rejected(said) => Err(host_refusal(&said)),
+            Outcome::LimitHit { limit: Limit::Wall, sentence } => Err(sentence),
+            Outcome::LimitHit { sentence, .. } => Err(self.too_much(gxx, text, call, host)?.unwrap_or(sentence)),
+        })
+    }
+
+    /// Why g++ makes no program of the file at all, where that is the file's own doing.
+    fn too_much(&self, gxx: &HostCompiler, text: &str, call: &str, host: HostCode) -> Result<Option<String>> {
+        let sentence = host::too_much(gxx, text, call, host, &self.no_host)?;
+        let sentence = sentence.map(|sentence| format!("g++ {}: {sentence}", gxx.version));
+        if let Some(sentence) = &sentence {
+            self.too_much.get_or_init(|| sentence.clone());
+        }
+        Ok(sentence)
     }
 
     /// What nvcc says of the file, and the builds for the GPU.
@@ -284,23 +321,11 @@ impl Stations for Machine<'_> {
         };
         let (reference, built) = std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.workshop.reference(gxx));
-            let built = host::build_once(
-                self.workshop.shelf(),
-                gxx,
-                &source.text,
-                call,
-                Wanted::FastAndChecked,
-                host,
-                &self.no_host,
-            );
+            let built = self.host_builds(gxx, &source.text, call, host);
             (reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), built)
         });
         reference?;
-        Ok(match built?.outcome {
-            Outcome::Compiled(builds) => Ok(builds),
-            Outcome::Rejected(said) => Err(host_refusal(&said)),
-            Outcome::LimitHit { sentence, .. } => Err(sentence),
-        })
+        built
     }
 
     fn engine<'e>(
@@ -344,7 +369,10 @@ impl Stations for Machine<'_> {
         if gpu.is_none()
             && let Err(reason) = cpu.get()?
         {
-            return Ok(Prepared::Cannot(reason.clone()));
+            return Ok(match self.too_much.get() {
+                Some(sentence) => Prepared::TooMuch(sentence.clone()),
+                None => Prepared::Cannot(reason.clone()),
+            });
         }
         let sanitized = self.order.sanitize.then(|| self.sanitized(gpu.as_ref())).transpose()?;
         Ok(Prepared::Engine(Box::new(Engines { cpu, gpu, sanitized })))

@@ -67,6 +67,17 @@ fn samples() -> Vec<(&'static str, Graded)> {
 }
 
 #[test]
+fn a_file_that_no_compiler_makes_a_program_of_fails_at_compile() {
+    let mut stations = FakeStations::with(FakeEngine::right());
+    stations.too_much = Some("g++ 12.2.0: compiling this file takes too long".to_owned());
+    let report = stations.grade().report;
+    let said =
+        |id: CheckId| report.checks.iter().filter(|check| check.id == id).map(|check| check.status).collect::<Vec<_>>();
+    assert_eq!((said(CheckId::Compile), said(CheckId::Values)), (vec![Status::Fail], vec![Status::Skip]));
+    assert_eq!(report.verdict, Verdict::Fail);
+}
+
+#[test]
 fn verdicts_and_exit_codes_follow_the_checks() {
     let expected = [
         ("right", Verdict::Pass, 0, None),

@@ -30,6 +30,8 @@ pub struct FakeStations {
     pub compile: Cuda,
     pub find: Result<Found, Check>,
     pub engine: Option<Arc<FakeEngine>>,
+    /// Why no compiler makes a program of the file.
+    pub too_much: Option<String>,
 }
 
 impl FakeStations {
@@ -69,6 +71,7 @@ impl FakeStations {
                 remarks: Vec::new(),
             }),
             engine: Some(Arc::new(engine)),
+            too_much: None,
         }
     }
 
@@ -137,6 +140,9 @@ impl Stations for FakeStations {
         _: Option<GpuBuilds>,
     ) -> anyhow::Result<Prepared<'e>> {
         host()?;
+        if let Some(sentence) = &self.too_much {
+            return Ok(Prepared::TooMuch(sentence.clone()));
+        }
         Ok(match &self.engine {
             Some(engine) => Prepared::Engine(Box::new(Shared(engine.clone()))),
             None => Prepared::Cannot("g++ does not take this file".to_owned()),
