@@ -41,6 +41,12 @@ impl Naming {
         )
     }
 
+    /// What a preprocessor left of heat.cu, without the variable.
+    pub fn taken_off<'t>(&self, preprocessed: &'t str) -> &'t str {
+        let marker = format!("\n# 1 \"{}\"", self.name);
+        preprocessed.find(&marker).map_or(preprocessed, |at| &preprocessed[..at])
+    }
+
     /// Whether nvcc rejects the text where the variable stands: then the text is to be judged without it.
     pub fn is_at_fault(&self, finished: &Finished) -> bool {
         let named = |line: &str| line.starts_with(&self.name) && line.contains("error");

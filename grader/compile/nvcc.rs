@@ -202,8 +202,11 @@ fn to_ptx_within(
         let text = fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")?;
         let preprocessed = fs::read(folder.path().join(PREPROCESSED)).ok();
         let left_in = has_conditions(source).then(|| left_in(toolkit, gxx, source, arch, Pass::Device)).transpose()?;
-        let preprocessed =
-            preprocessed.map(|bytes| Preprocessed::of(&String::from_utf8_lossy(&bytes), left_in.flatten()));
+        let preprocessed = preprocessed.map(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            let own = naming.as_ref().map_or(&*text, |naming| naming.taken_off(&text));
+            Preprocessed::of(own, left_in.flatten())
+        });
         let (text, entry) = naming.as_ref().map_or((text.clone(), None), |naming| naming.taken_from(&text));
         Ok(Ptx { text, entry, preprocessed })
     })?;

@@ -329,14 +329,19 @@ impl Gpu {
     /// Times both programs until `satisfied`.
     fn time(&self, trial: &Trial, satisfied: &dyn Fn(&RawTimes) -> bool) -> Result<TimedRun> {
         let reads = self.table_reads(trial)?.clone();
-        self.desk.turn.sit();
-        let _alone = self.desk.turn.alone();
-        let (mut reference, mut submission) =
-            (self.desk.worker(Program::Reference), self.desk.worker(Program::Submission));
-        reference.load(self.programs[Program::Reference as usize].clone());
-        submission.load(self.programs[Program::Submission as usize].clone());
         let plan =
             TimingPlan { initial: trial.initial.clone(), r: trial.r, launches: trial.launches, budget: TIMING_BUDGET };
+        self.desk.turn.sit();
+        // No other trial of this grade is on the GPU any more, so that both workers may be held while it waits.
+        let (mut reference, mut submission) = {
+            let _beside = self.desk.turn.beside();
+            let mut workers = (self.desk.worker(Program::Reference), self.desk.worker(Program::Submission));
+            workers.0.load(self.programs[Program::Reference as usize].clone());
+            workers.1.load(self.programs[Program::Submission as usize].clone());
+            cuda::prepare(&mut workers.0, &mut workers.1, &plan)?;
+            workers
+        };
+        let _alone = self.desk.turn.alone();
         let mut waiting = |waited: Duration| {
             outbox::warn(&format!("waiting for the GPU: another grader times on it ({} s)\n", waited.as_secs()));
         };
@@ -348,7 +353,7 @@ impl Gpu {
 impl Drop for Gpu {
     /// Waits until both workers have ended.
     fn drop(&mut self) {
-        self.let_go();
+        self.done();
         for ending in self.ending.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = ending.join();
         }

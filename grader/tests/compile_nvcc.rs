@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::compile::toolkit::{find_host_compiler, find_toolkit};
+use std::collections::BTreeSet;
 
 fn toolchain() -> Option<(Toolkit, HostCompiler)> {
     let pair = find_toolkit(true).found().zip(find_host_compiler().found());
@@ -262,4 +263,17 @@ fn a_library_that_came_without_its_header_is_no_fault_of_the_text() {
     };
     assert_eq!(said("curand.h: No such file or directory"), Some((3, "curand.h".to_owned())));
     assert_eq!(said("my_helpers.h: No such file or directory"), None);
+}
+
+#[test]
+fn what_the_preprocessor_left_is_the_same_whether_a_kernel_is_named_or_not() {
+    let Some((toolkit, gxx)) = toolchain() else { return };
+    let text = "__global__ void k(const float* in, float* out, int n, float r) { out[n] = r * in[n]; }\n";
+    let seen = |kernel: Option<&str>| {
+        let build = check_as_cuda(&toolkit, &gxx, text, kernel, 75).expect("it compiles");
+        let Outcome::Compiled(cuda) = build.outcome else { panic!("rejected") };
+        assert_eq!(cuda.entry.is_some(), kernel.is_some());
+        cuda.preprocessed.expect("nvcc left it")
+    };
+    assert_eq!(seen(Some("k")).first_difference(&seen(None), "k", &BTreeSet::new()), None);
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use heat_grader::compile::gpu::{self, GpuBuilds, ReferenceBuilds};
 use heat_grader::compile::nvcc::Outcome;
 use heat_grader::compile::toolkit::{HostCompiler, Toolkit, find_host_compiler, find_toolkit};
-use heat_grader::execute::cuda::{Counted, CudaRunner, GpuInfo, Kernel, Program, TimingPlan, probe, time};
+use heat_grader::execute::cuda::{Counted, CudaRunner, GpuInfo, Kernel, Program, TimingPlan, prepare, probe, time};
 use heat_grader::execute::{HazardKind, Memory, Observation, Processor, RunFault, Runner, TimedBy, Trial, Watch};
 use heat_grader::grid::Grid;
 use heat_grader::judge::timing::{table, timing};
@@ -346,6 +346,7 @@ fn gpu_both_workers_are_timed_in_turns() {
     let initial = Arc::new(Grid::initial(2048, 7));
     let plan = TimingPlan { initial, r: 0.2, launches: 500, budget: 500.0 };
     let started = Instant::now();
+    prepare(&mut first, &mut second, &plan).expect("the engine works");
     let timed = time(&mut first, &mut second, &plan, &|_| true, &mut |_| {}).expect("the engine works");
     eprintln!("timed in {:.2} s", started.elapsed().as_secs_f64());
     assert_eq!(timed.fault, None);
@@ -371,6 +372,7 @@ fn gpu_both_workers_are_timed_in_turns() {
     eprintln!("{judged:?}\n{}", table(&judged).join("\n"));
     eprintln!("clocks {:?} to {:?}", timed.times.clocks_before, timed.times.clocks_after);
     // Whoever is never satisfied gets three times the rounds, each kernel as many as the others.
+    prepare(&mut first, &mut second, &plan).expect("the engine works");
     let longest = time(&mut first, &mut second, &plan, &|_| false, &mut |_| {}).expect("the engine works");
     let rounds: Vec<_> = longest.times.kernels.iter().map(|times| times.rounds.len()).collect();
     assert!(rounds[0] >= 18 && rounds.iter().all(|&of| of == rounds[0]) && rounds[0] % 6 == 0, "{rounds:?}");
@@ -389,6 +391,7 @@ fn gpu_reading_the_counters_costs_little_beside_counting() {
     let initial = Arc::new(Grid::initial(2048, 7));
     let plan = TimingPlan { initial, r: 0.2, launches: 500, budget: 200.0 };
     let mut first = runner(reference_program(&reference, true));
+    prepare(&mut first, &mut second, &plan).expect("the engine works");
     let timed = time(&mut first, &mut second, &plan, &|_| true, &mut |_| {}).expect("the engine works");
     let best = |name: &str| {
         let times = timed.times.of(TimedBy::Submission, name).expect("timed");
@@ -411,6 +414,7 @@ fn gpu_a_kernel_that_faults_while_it_is_timed_is_a_fault_of_the_submission() {
     let also_timed = vec![copy_grid(&reference)];
     let mut second = runner(Program { also_timed, ..program(&build(&tools, &source, "k", gpu.arch), tiles) });
     let plan = TimingPlan { initial: Arc::new(Grid::initial(100, 7)), r: 0.2, launches: 500, budget: 100.0 };
+    prepare(&mut first, &mut second, &plan).expect("the engine works");
     let timed = time(&mut first, &mut second, &plan, &|_| true, &mut |_| {}).expect("the engine works");
     assert!(matches!(timed.fault, Some(RunFault::Crash { .. })), "{:?}", timed.fault);
 }

@@ -21,7 +21,7 @@ use crate::execute::{Observation, Processor, RunFault, Runner, Trial, Watch};
 use crate::grid::Grid;
 
 /// Wall time of one launch.
-const LAUNCH_WALL: Duration = Duration::from_secs(10);
+const LAUNCH_WALL: Duration = Duration::from_secs(3);
 /// Wall time of a run: some thousand times what the reference needs.
 const RUN_WALL: Duration = Duration::from_secs(120);
 /// How long a worker may be silent: while it starts, and while it runs (it speaks ten times a second).

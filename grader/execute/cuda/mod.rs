@@ -28,4 +28,4 @@ pub mod worker;
 pub use engine::{CudaRunner, probe};
 pub use message::{Clocks, GpuInfo};
 pub use program::{Counted, Kernel, Program};
-pub use timing::{Timed, TimedGrid, TimingPlan, time};
+pub use timing::{Timed, TimedGrid, TimingPlan, prepare, time};

@@ -80,7 +80,19 @@ struct Entrant {
     times: KernelTimes,
 }
 
-/// Times both programs' kernels until `satisfied`, which looks at the times so far once the plan is done. Waits for the GPU's
+/// Has both workers load what is timed and take the initial grid, which needs no GPU of its own.
+pub fn prepare(reference: &mut CudaRunner, submission: &mut CudaRunner, plan: &TimingPlan) -> Result<()> {
+    for runner in [reference, submission] {
+        runner.hand_over(&plan.initial)?;
+        match runner.ask(&Request::Prepare { n: plan.initial.n() }, ROUND_WALL)? {
+            Reply::Prepared => {}
+            _ => bail!("the worker answered out of turn"),
+        }
+    }
+    Ok(())
+}
+
+/// Times both prepared programs' kernels until `satisfied`, which looks at the times so far once the plan is done. Waits for the GPU's
 /// lock; `waiting` hears how long that has taken, if it takes long.
 pub fn time(
     reference: &mut CudaRunner,
@@ -111,17 +123,12 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Gives both workers the initial grid, and lists the kernels in the order of a pass: those timed beside the main one
+    /// Lists the kernels in the order of a pass: those timed beside the main one
     /// first.
     fn enter(&mut self) -> Result<Option<RunFault>> {
         let n = self.plan.initial.n();
         for by in [TimedBy::Reference, TimedBy::Submission] {
             let runner = &mut *self.runners[by as usize];
-            runner.hand_over(&self.plan.initial)?;
-            match runner.ask(&Request::Prepare { n }, ROUND_WALL)? {
-                Reply::Prepared => {}
-                _ => bail!("the worker answered out of turn"),
-            }
             let facts = runner.facts()?;
             let program = runner.program()?;
             let count = program.kernels().count();
