@@ -228,12 +228,14 @@ fn limits_and_machine_faults_are_told_from_faults_of_the_text() {
     assert!(judged("fatal error: error writing to heat.ii: No space left on device").is_err());
     // A learner's text must not make a rejection look like a full disk.
     assert!(judged("heat.cu:1:2: error: #error No space left on device").is_ok());
-    let Outcome::Rejected(said) =
-        judged("nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)").unwrap().outcome
+    assert_eq!(hit("nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)"), Some(Limit::Stack));
+    let crash = "g++: internal compiler error: Segmentation fault signal terminated program cc1plus";
+    assert_eq!(hit(crash), Some(Limit::Stack));
+    let Outcome::Rejected(said) = judged("nvcc error   : 'cicc' died due to signal 6 (Abort signal)").unwrap().outcome
     else {
         panic!()
     };
-    assert!(said.shown[0].message.contains("signal 11"));
+    assert!(said.shown[0].message.contains("signal 6"));
     let Outcome::Rejected(said) = judged("").unwrap().outcome else { panic!() };
     assert_eq!(said.shown[0].message, "the compiler gave up without saying why");
 }

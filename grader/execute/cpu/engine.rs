@@ -438,7 +438,7 @@ fn signal_words(signal: i32) -> String {
         libc::SIGSEGV | libc::SIGBUS => "an access to memory that does not exist".to_owned(),
         libc::SIGFPE => "an integer division by zero".to_owned(),
         libc::SIGILL => "an operation without a result, such as an integer division by zero".to_owned(),
-        libc::SIGABRT => "the kernel aborted (a failed assertion, for example)".to_owned(),
+        libc::SIGABRT => "the kernel aborted (a failed assertion or memory that ran out, for example)".to_owned(),
         other => format!("signal {other} ended the kernel"),
     }
 }

@@ -99,7 +99,7 @@ fn formatted(format: &[u8], arguments: &mut dyn Arguments, most: usize) -> (Vec<
         let plain = rest.iter().position(|byte| *byte == b'%').unwrap_or(rest.len());
         text.extend(&rest[..plain]);
         rest = &rest[plain..];
-        if rest.is_empty() {
+        if rest.is_empty() || text.len() >= most {
             break;
         }
         let mut counted = Counted { arguments: &mut *arguments, taken: 0 };
