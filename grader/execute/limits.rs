@@ -64,19 +64,6 @@ pub fn check_for(arch: u32, geometry: &Geometry, static_shared: u64) -> Result<(
     Ok(())
 }
 
-/// Bytes of variables outside functions that engine cpu watches; the shadow of each takes ten more.
-const VARIABLES: u64 = 96 << 20;
-
-/// Whether engine cpu has room for the variables of a text, bytes.
-pub fn check_variables(bytes: u64) -> Result<(), String> {
-    if bytes > VARIABLES {
-        return Err(format!(
-            "the variables of heat.cu take {bytes} bytes of device memory; engine cpu has {VARIABLES} for them at most"
-        ));
-    }
-    Ok(())
-}
-
 /// What a kernel itself allows its blocks, as far as nvcc and ptxas told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Own {
@@ -125,8 +112,6 @@ pub fn remedy(refusal: &str) -> &'static str {
         "A launch that fails leaves the grid as it was. Make the block smaller, or let a thread hold fewer values at once (a \
          shorter local array, less unrolling). With `__launch_bounds__(threads of your block)` before the kernel's name \
          nvcc takes no more registers than such a block can have, and keeps the rest in slower local memory."
-    } else if refusal.contains("of device memory") {
-        "A launch that fails leaves the grid as it was. Make the arrays outside functions smaller: a grid takes 16 MiB."
     } else {
         "A launch that fails leaves the grid as it was; check its block and shared memory against the limits."
     }

@@ -204,7 +204,7 @@ impl Turn {
         self.turns.as_ref().map(Turns::beside)
     }
 
-    /// Waits until nobody runs, and then keeps everybody from running. Holds no worker meanwhile.
+    /// Waits until nobody runs, and then keeps everybody from running. What it holds meanwhile, no other run of its grade may want.
     pub fn alone(&self) -> Option<Permit> {
         self.turns.as_ref().map(Turns::alone)
     }

@@ -28,6 +28,8 @@ const LAUNCH_WALL: Duration = Duration::from_secs(300);
 /// Fewest launches of a trial in which trying out a shortcut pays off: the first is made twice, and so is each whose grid is kept.
 /// Of the three sharp ones it spares the second, which coroutines take ten times as long for where threads wait in helpers.
 const SHORTCUT_LAUNCHES: u32 = 3;
+/// Bytes of a program's variables, those of its host code included; the shadow of each takes ten more.
+const MOST_VARIABLES: u64 = 96 << 20;
 /// CPU time that static constructors get.
 const CONSTRUCTORS_CPU: Duration = Duration::from_secs(2);
 /// Bytes of pointers to constructors that g++ puts into every object.
@@ -122,6 +124,13 @@ impl CpuRunner {
                 let place = (line > 0).then_some(Place { line, column: 0 });
                 return Ok(Some(RunFault::CannotJudge { construct, place }));
             }
+            let variables = map.data.end.saturating_sub(map.data.start);
+            if variables > MOST_VARIABLES {
+                let construct = format!(
+                    "{variables} bytes of variables outside functions, of which engine cpu watches {MOST_VARIABLES} at most"
+                );
+                return Ok(Some(RunFault::CannotJudge { construct, place: None }));
+            }
         }
         let theirs = matches!(self.role, Role::Submission(_)) && watch == Watch::Full;
         if !theirs || std::mem::replace(&mut self.constructed, true) {
@@ -211,7 +220,6 @@ impl CpuRunner {
     fn geometry(&self, n: usize, map: &ObjectMap) -> Result<Geometry, String> {
         let geometry = (self.program.geometry)(n as u32)?;
         limits::check(&geometry, map.static_shared(&self.program.kernel))?;
-        limits::check_variables(map.data.end.saturating_sub(map.data.start))?;
         Ok(geometry)
     }
 }
