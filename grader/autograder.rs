@@ -18,6 +18,8 @@ const SOURCES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/sources.rs
 /// What Gradescope runs; at the root of the zip.
 pub const SCRIPTS: [(&str, &str); 2] =
     [("setup.sh", include_str!("autograder/setup.sh")), ("run_autograder", include_str!("autograder/run_autograder"))];
+/// What to do with it all.
+pub const READ_ME: (&str, &str) = ("README.md", include_str!("autograder/README.md"));
 /// The folder of the sources in the zip.
 pub const FOLDER: &str = "heat-grader";
 const ZIP: &str = "autograder.zip";
@@ -70,10 +72,12 @@ fn vacant(folder: &Path) -> Result<(), Occupied> {
 }
 
 fn files() -> Vec<Packed> {
-    let scripts = SCRIPTS.map(|(path, text)| Packed { path: path.into(), bytes: text.as_bytes(), mode: 0o755 });
+    let file =
+        |(path, text): (&'static str, &'static str), mode| Packed { path: path.into(), bytes: text.as_bytes(), mode };
+    let scripts = SCRIPTS.map(|script| file(script, 0o755));
     let source =
         |(path, bytes): &(&str, &'static [u8])| Packed { path: Path::new(FOLDER).join(path), bytes, mode: 0o644 };
-    scripts.into_iter().chain(SOURCES.iter().map(source)).collect()
+    scripts.into_iter().chain([file(READ_ME, 0o644)]).chain(SOURCES.iter().map(source)).collect()
 }
 
 fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {

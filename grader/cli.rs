@@ -257,14 +257,15 @@ fn init(dir: &Path) -> anyhow::Result<ExitCode> {
 /// What `gradescope init` has made.
 fn written(zip: &Path, exercise: &Exercise) -> String {
     let dir = zip.parent().unwrap_or(zip).display();
-    let scripts: Vec<String> = autograder::SCRIPTS.iter().map(|(name, _)| format!("{dir}/{name}")).collect();
+    let texts = [autograder::READ_ME].into_iter().chain(autograder::SCRIPTS);
+    let texts: Vec<String> = texts.map(|(name, _)| format!("{dir}/{name}")).collect();
     let sources = format!("{dir}/{}/ (this grader's sources)", autograder::FOLDER);
     format!(
         "{} is ready to upload: *Configure Autograder*, Ubuntu 22.04 or newer, a container of two cores and 3 GB\nset the \
          assignment's *Autograder Points* to what a pass earns, {}\nbeside the zip lies what it holds: {} and {sources}\n",
         zip.display(),
         exercise.points.total(),
-        scripts.join(", ")
+        texts.join(", ")
     )
 }
 

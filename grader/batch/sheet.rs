@@ -63,7 +63,7 @@ fn cells(row: &Row) -> [String; 19] {
         number(row.ms, 5),
         number(row.ratio, 4),
         maybe(&row.engine),
-        row.scope.map_or("", scope).to_owned(),
+        row.scope.map_or("", Scope::name).to_owned(),
         maybe(&row.kernel),
         group(row.same_bytes),
         group(row.same_kernel),
@@ -85,12 +85,5 @@ pub fn verdict(verdict: Option<Verdict>) -> &'static str {
         Some(Verdict::Fail) => "fail",
         Some(Verdict::Ungraded) => "ungraded",
         None => "not graded",
-    }
-}
-
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Quick => "quick",
-        Scope::Full => "full",
     }
 }

@@ -63,7 +63,7 @@ pub fn render(summary: &Summary, course: &Course) -> String {
     }
     let of = |wanted: fn(&Row) -> bool| summary.submissions.iter().filter(move |row| wanted(row));
     if counts.ungraded > 0 {
-        text.push_str("\nUngraded, which is never the learner's fault (again with --retry-ungraded):\n");
+        text.push_str("\nUngraded, which is never the learner's fault (--retry-ungraded grades them again, where the reason is gone):\n");
         let rows = of(|row| row.verdict == Some(Verdict::Ungraded));
         text.push_str(&table(
             rows.map(|row| [row.learner.clone(), shown(row.reason.as_deref().unwrap_or("no reason given"))]),

@@ -92,7 +92,7 @@ pub struct Observation {
     pub constructors_printed: String,
     /// CPU time of the launches, seconds.
     pub cpu_seconds: f64,
-    /// Wall time of the launches, seconds.
+    /// Wall time of the launches that ended, seconds.
     pub wall_seconds: f64,
 }
 
@@ -100,6 +100,15 @@ impl Observation {
     /// The grid kept after `launch`, if the run got that far.
     pub fn grid_after(&self, launch: u32) -> Option<&Grid> {
         self.grids.iter().find(|(kept, _)| *kept == launch).map(|(_, grid)| grid)
+    }
+
+    /// Seconds of all launches, one that did not end included.
+    pub fn seconds(&self) -> f64 {
+        let endless = match self.fault {
+            Some(RunFault::Hang { seconds, .. } | RunFault::WallLimit { wall_seconds: seconds, .. }) => seconds,
+            _ => 0.0,
+        };
+        self.wall_seconds + endless
     }
 }
 

@@ -166,6 +166,7 @@ impl<'a> Case<'a> {
             let kept = seen.grids.iter().map(|(launch, _)| launch);
             ensure!(kept.eq(&self.trial.keep), "the engine kept other grids than it was asked for");
         }
+        self.outcome.wall_seconds += seen.seconds();
         self.states = seen.states;
         self.kept = seen.grids.into_iter().map(|(launch, grid)| (launch, Arc::new(grid))).collect();
         let outcome = &mut self.outcome;
@@ -179,7 +180,6 @@ impl<'a> Case<'a> {
         outcome.fault = seen.fault;
         outcome.output = seen.output;
         outcome.constructors_printed = seen.constructors_printed;
-        outcome.wall_seconds += seen.wall_seconds;
         let compared = !self.kept.is_empty() && outcome.planned.kind != Kind::Repeat;
         Ok(if compared { Step::Reference } else { Step::Done })
     }
@@ -268,7 +268,7 @@ impl<'a> Case<'a> {
         if let (None, [words]) = (&seen.fault, &seen.words_read[..]) {
             self.outcome.words_read.push((self.counted()[at], *words));
         }
-        self.outcome.wall_seconds += seen.wall_seconds;
+        self.outcome.wall_seconds += seen.seconds();
         self.count_after(Some(at))
     }
 
@@ -304,7 +304,7 @@ impl<'a> Case<'a> {
     }
 
     fn fold_narrow_submission(&mut self, bracket: Bracket, seen: Observation) -> Step {
-        self.outcome.wall_seconds += seen.wall_seconds;
+        self.outcome.wall_seconds += seen.seconds();
         if seen.fault.is_some() {
             return self.give_up(&bracket);
         }

@@ -22,6 +22,16 @@ pub enum Scope {
     Full,
 }
 
+impl Scope {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// What a planned trial is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {

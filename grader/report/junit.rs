@@ -169,6 +169,7 @@ fn write_properties(report: &Report, writer: &mut Writer<Vec<u8>>) -> io::Result
     let properties = [
         ("verdict", Some(verdict.to_owned())),
         ("engine", report.engine.clone()),
+        ("scope", report.scope.map(|scope| scope.name().to_owned())),
         ("seed", report.seed.map(|seed| seed.to_string())),
         ("sha256", report.submission.as_ref().and_then(|submission| submission.sha256.clone())),
         ("words_per_cell_step", report.reads.as_ref().map(|reads| format!("{:.4}", reads.per_cell_step))),

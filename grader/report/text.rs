@@ -14,7 +14,6 @@ use super::{escape, github, hint, sketch, trade};
 use crate::execute::Place;
 use crate::exit_code::ExitCode;
 use crate::explain;
-use crate::judge::plan::Scope;
 use crate::judge::timing;
 use crate::verdict::{Check, CheckId, Status, Verdict};
 
@@ -123,7 +122,7 @@ fn heading(report: &Report) -> String {
     let shown = if submission.path == "." { &submission.name } else { &submission.path };
     let mut parts = vec![escape::line(shown)];
     parts.extend(engine(report).map(|engine| format!("{engine} engine")));
-    parts.extend(report.scope.map(|scope| if scope == Scope::Quick { "quick".to_owned() } else { "full".to_owned() }));
+    parts.extend(report.scope.map(|scope| scope.name().to_owned()));
     parts.extend(report.seed.map(|seed| format!("seed {seed}")));
     let mut text = format!("{}\n", parts.join(" · "));
     if let Some(gpu) = &report.environment.gpu {

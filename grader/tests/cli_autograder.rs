@@ -80,6 +80,8 @@ fn the_zip_holds_the_scripts_at_its_root_and_the_sources_and_nothing_that_the_fo
         let (bytes, mode) = &entries[script];
         assert!(bytes.starts_with(b"#!/usr/bin/env bash\n") && *mode == 0o755, "{script}");
     }
+    let (read_me, _) = &entries["README.md"];
+    assert!(String::from_utf8_lossy(read_me).contains("*Autograder Points*"), "what to do with it");
     for source in ["Cargo.toml", "Cargo.lock", "grader/build.rs", "grader/main.rs", "fixtures/right/plain/heat.cu"] {
         assert!(entries.contains_key(&format!("heat-grader/{source}")), "{source}");
     }

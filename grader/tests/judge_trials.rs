@@ -204,6 +204,9 @@ fn faults_come_to_these_statuses() {
         assert_eq!(letters(&judgement), expected, "{fault:?}");
         let found = judgement.checks.iter().find(|check| check.id == CheckId::Launch).map(|check| check.status);
         assert_eq!(found, launch, "{fault:?}");
+        if let RunFault::Hang { seconds, .. } = fault {
+            assert!(judgement.seconds.iter().map(|(_, taken)| taken).sum::<f64>() >= seconds, "a hang takes its time");
+        }
     }
 }
 

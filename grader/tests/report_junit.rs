@@ -1,6 +1,7 @@
 //! JUnit XML: well-formed, as the Jenkins schema has it, and with the verdict in the right place.
 
 use heat_grader::exit_code::ExitCode;
+use heat_grader::judge::plan::Scope;
 use heat_grader::report::{Report, junit};
 use heat_grader::verdict::{CheckId, Verdict};
 use roxmltree::{Document, Node};
@@ -62,6 +63,8 @@ fn every_report_is_well_formed_junit_with_its_verdict() {
         let failing = failed.and_then(|case| case.attribute("name"));
         assert_eq!(failing, report.failing_check.map(CheckId::name), "{name}");
         assert_eq!(number(suite, "errors"), usize::from(report.verdict == Verdict::Ungraded), "{name}");
+        let scope = document.descendants().find(|node| node.attribute("name") == Some("scope"));
+        assert_eq!(scope.and_then(|node| node.attribute("value")), report.scope.map(Scope::name), "{name}");
     }
 }
 

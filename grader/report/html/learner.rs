@@ -9,7 +9,6 @@ use super::words::{self, figure};
 use super::{BASE64, Listed, safe};
 use crate::execute::Actor;
 use crate::exercise::Exercise;
-use crate::judge::plan::Scope;
 use crate::judge::{actor_words, grouped};
 use crate::report::{ErrorMap, FirstMismatch, Real, Report, picture, trade};
 use crate::verdict::{Check, CheckId, Verdict};
@@ -67,7 +66,7 @@ pub fn section(listed: &[Listed], at: usize) -> Markup {
 fn circumstances(report: &Report) -> Markup {
     let gpu = report.environment.gpu.as_ref().map_or_else(String::new, |gpu| format!(" on {}", safe(gpu)));
     let engine = report.engine.as_ref().map(|engine| html! { "engine " (safe(engine)) (gpu) });
-    let scope = report.scope.map(|scope| html! { (if scope == Scope::Quick { "quick" } else { "full" }) });
+    let scope = report.scope.map(|scope| html! { (scope.name()) });
     let seed = report.seed.map(|seed| html! { "seed " (seed) });
     let sha256 = report.submission.as_ref().and_then(|submission| submission.sha256.as_ref()).map(
         |sha256| html! { "sha256 " code title=(safe(sha256)) { (safe(sha256).chars().take(12).collect::<String>()) "…" } },
