@@ -328,7 +328,8 @@ impl Interpreter<'_> {
     /// The kernel or function that a name means, its template arguments worked out.
     pub fn function_value(&mut self, name: &Name) -> Option<Value> {
         let program = self.program;
-        let mut named = program.functions_named(&name.path).filter(|(_, function)| !function.specialisation);
+        let meant = program.functions_meant(&name.path, &self.path_here());
+        let mut named = meant.into_iter().filter(|(_, function)| !function.specialisation);
         let first = named.next()?;
         // Of a declaration and a definition, the one with the body.
         let (index, _) = std::iter::once(first).chain(named).find(|(_, f)| f.body.is_some()).unwrap_or(first);

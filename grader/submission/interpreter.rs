@@ -208,10 +208,15 @@ impl<'p> Interpreter<'p> {
         Some(self.stands_for_n(&identity, &declared.kind).unwrap_or(value).from_name(identity))
     }
 
+    /// The path of the function that is followed.
+    pub fn path_here(&self) -> Arc<str> {
+        self.frames.last().map(|frame| frame.path.clone()).unwrap_or_default()
+    }
+
     /// The variable outside functions that a name means here: the one that shares most namespaces with the function.
     pub fn global_variable(&self, written: &str) -> Option<&'p Variable> {
         let last = written.rsplit("::").next().unwrap_or_default();
-        let path = self.frames.last().map(|frame| frame.path.clone()).unwrap_or_default();
+        let path = self.path_here();
         let candidates = self.program.variables.get(last)?;
         let shared = |variable: &Variable| path.bytes().zip(variable.path.bytes()).take_while(|(a, b)| a == b).count();
         candidates.iter().filter(|variable| path_means(written, &variable.path)).max_by_key(|variable| shared(variable))

@@ -319,6 +319,29 @@ mod tests {
     }
 
     #[test]
+    fn of_kernels_of_one_name_the_one_that_the_launch_means_is_taken() {
+        let kernel = "__global__ void k(const float*, float*, int, float) {}";
+        let run = |name: &str| format!("void run() {{ {name}<<<1, 2>>>(x, y, n, r); }}");
+        let cases = [
+            (format!("namespace old {{ {kernel} }}\n{kernel}\n{}", run("k")), Ok("k")),
+            (format!("namespace mine {{ {kernel} }}\n{kernel}\n{}", run("mine::k")), Ok("mine::k")),
+            (format!("namespace mine {{ {kernel}\n{} }}\n{kernel}\n", run("k")), Ok("mine::k")),
+            (format!("namespace a {{ namespace b {{ {kernel} {} }} {kernel} }}\n{kernel}", run("k")), Ok("a::b::k")),
+            (format!("namespace a {{ namespace b {{ {} }} {kernel} }}\n{kernel}", run("k")), Ok("a::k")),
+            (format!("namespace a {{ {kernel} }} namespace b {{ {kernel} {} }}", run("a::k")), Ok("a::k")),
+            (format!("namespace a {{ {kernel} }} using namespace a;\n{}", run("k")), Ok("a::k")),
+            (
+                format!("struct old {{ static {} }};\n{kernel} namespace b {{ {kernel} {} }}", run("k"), run("k")),
+                Err(()),
+            ),
+        ];
+        for (text, expected) in cases {
+            let found = find(&text).map(|kernel| kernel.name);
+            assert_eq!(found.as_deref().map_err(|_| ()), expected, "{text}: {found:?}");
+        }
+    }
+
+    #[test]
     fn of_several_kernels_the_launched_or_named_one_is_taken() {
         let two = "__global__ void a(const float*, float*, int, float) {}\n__global__ void b(const float*, float*, int, float) {}\n";
         assert!(matches!(find(two), Err(KernelFault::Several { found }) if found.len() == 2));

@@ -12,7 +12,8 @@ impl Interpreter<'_> {
     /// The function with a body that a call with these arguments means.
     pub fn callee(&mut self, path: &str, arguments: &[Expression]) -> Option<usize> {
         let program = self.program;
-        let fitting = program.functions_named(path).filter(|(_, f)| f.body.is_some() && !f.global);
+        let meant = program.functions_meant(path, &self.path_here()).into_iter();
+        let fitting = meant.filter(|(_, f)| f.body.is_some() && !f.global);
         let fitting: Vec<usize> = fitting.filter(|(_, f)| takes(f, arguments.len())).map(|found| found.0).collect();
         self.overload(&fitting, arguments)
     }

@@ -138,6 +138,24 @@ impl Program {
     pub fn functions_named<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (usize, &'a Function)> {
         self.functions.iter().enumerate().filter(move |(_, function)| path_means(path, &function.path))
     }
+
+    /// Those that it means where it stands in a function or variable with the path `from`: of the innermost namespace or struct
+    /// around that has one. Where none has, a `using` may have brought in any of that name.
+    pub fn functions_meant<'a>(&'a self, path: &'a str, from: &str) -> Vec<(usize, &'a Function)> {
+        let named: Vec<_> = self.functions_named(path).collect();
+        let mut scope = from;
+        while let Some((around, _)) = scope.rsplit_once("::") {
+            scope = around;
+            let here =
+                |function: &Function| function.path.strip_prefix(scope)?.strip_prefix("::").map(|rest| rest == path);
+            let found: Vec<_> = named.iter().copied().filter(|(_, function)| here(function) == Some(true)).collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        let outside: Vec<_> = named.iter().copied().filter(|(_, function)| *function.path == *path).collect();
+        if outside.is_empty() { named } else { outside }
+    }
 }
 
 /// Whether a name as written can mean the thing with the full path.

@@ -198,11 +198,21 @@ impl<'p> Sites<'p> {
                     && (arguments.len() <= parameters.len() || variadic)
             });
             let means = match &callee.kind {
-                ExpressionKind::Name(name) => path_means(&name.path, &function.path) || function.owner.is_some(),
+                ExpressionKind::Name(name) => self.means(call, &name.path, function) || function.owner.is_some(),
                 _ => function.owner.is_some(),
             };
             fits && means
         })
+    }
+
+    /// Whether a name in a call means the function.
+    fn means(&self, call: &Node<'p>, written: &str, function: &Function) -> bool {
+        // Most names are no function's, which is told sooner.
+        path_means(written, &function.path) && {
+            let from = self.program.functions.get(call.function).map_or("", |around| &*around.path);
+            let meant = self.program.functions_meant(written, from);
+            meant.iter().any(|(_, meant)| std::ptr::eq(*meant, function))
+        }
     }
 }
 
