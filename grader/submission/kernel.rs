@@ -149,7 +149,10 @@ fn found(program: &Program, function: &Function) -> Found {
     let why_not = if is_shipped(&function.path) {
         Some("shipped with the lesson".to_owned())
     } else {
-        let undefined = || function.body.is_none().then(|| "it is declared but never defined".to_owned());
+        // A template may leave its body to its specialisations.
+        let of_it = |other: &Function| other.path == function.path && other.body.is_some();
+        let is_defined = || function.body.is_some() || program.functions.iter().any(of_it);
+        let undefined = || (!is_defined()).then(|| "it is declared but never defined".to_owned());
         signature::fault(program, function).or_else(undefined)
     };
     Found {
@@ -339,6 +342,16 @@ mod tests {
             let found = find(&text).map(|kernel| kernel.name);
             assert_eq!(found.as_deref().map_err(|_| ()), expected, "{text}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_template_whose_body_is_a_specialisation_is_defined() {
+        let declared = "template <int T> __global__ void k(const float*, float*, int, float);";
+        let special = "template <> __global__ void k<32>(const float*, float*, int, float) {}";
+        let run = "void run() { k<32><<<1, 2>>>(x, y, n, r); }";
+        let found = find(&format!("{declared}\n{special}\n{run}"));
+        assert_eq!(found.map(|kernel| kernel.call).as_deref(), Ok("k<32>"));
+        assert!(matches!(find(&format!("{declared}\n{run}")), Err(KernelFault::NoneFits { .. })));
     }
 
     #[test]
