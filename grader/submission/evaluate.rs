@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arithmetic::{binary, literal, sum_origin};
-use super::interpreter::Interpreter;
+use super::interpreter::{Interpreter, well_known};
 use super::lexer::Token;
 use super::parser::{Names, Parser, Text};
 use super::places::Part;
@@ -49,7 +49,10 @@ impl Interpreter<'_> {
             | ExpressionKind::Index(..)
             | ExpressionKind::Unary('*' | '&', _) => {
                 let found = self.find_part(expression);
-                self.value_of(found, expression)
+                let value = self.value_of(found, expression);
+                // Of any device's properties: all have the same.
+                let is_same = |value: &Value| value.as_unknown().is_some() && is_warp_size(expression);
+                if is_same(&value) { well_known("warpSize").unwrap_or(value) } else { value }
             }
             ExpressionKind::Unary(sign, inner) => self.unary(*sign, inner, expression),
             ExpressionKind::Step { by, before, place } => self.step(*by, *before, place, expression),
@@ -349,6 +352,10 @@ impl Interpreter<'_> {
             },
         }
     }
+}
+
+fn is_warp_size(expression: &Expression) -> bool {
+    matches!(&expression.kind, ExpressionKind::Member(_, member) if &*member.path == "warpSize")
 }
 
 fn sized(bytes: i128) -> Value {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::lexer::{Token, TokenKind};
 use super::macros::Macro;
+use super::operators::binary_operator;
 
 /// Macros within macros, and arguments within arguments, that are followed.
 const NESTING: usize = 48;
@@ -25,9 +26,15 @@ type Painted = Option<Arc<Paint>>;
 pub struct Item {
     token: Token,
     painted: Painted,
+    /// Whether it is the name of a number, left where its digits would stand.
+    kept: bool,
 }
 
 impl Item {
+    fn of(token: Token) -> Self {
+        Self { token, painted: None, kept: false }
+    }
+
     fn painted_with(&self, name: &str) -> bool {
         let mut paint = self.painted.as_ref();
         while let Some(layer) = paint {
@@ -41,7 +48,7 @@ impl Item {
 }
 
 pub fn unpainted(tokens: Vec<Token>) -> Vec<Item> {
-    tokens.into_iter().map(|token| Item { token, painted: None }).collect()
+    tokens.into_iter().map(Item::of).collect()
 }
 
 pub fn result_tokens(into: &mut Vec<Token>, items: Vec<Item>) {
@@ -62,13 +69,33 @@ impl Expander<'_> {
         let mut waiting = input;
         waiting.reverse();
         let mut output = Vec::new();
-        while let Some(item) = waiting.pop() {
+        while let Some(mut item) = waiting.pop() {
+            if self.keeps(&item, output.last(), waiting.last()) {
+                item.kept = true;
+                output.push(item);
+                continue;
+            }
             match self.replacement(&item, &mut waiting, nesting) {
                 Some(replacement) => waiting.extend(replacement.into_iter().rev()),
                 None => output.push(item),
             }
         }
         output
+    }
+
+    /// Whether `item` stays as the name of a number. It is evaluated as if in brackets, so what stands beside it must not
+    /// bind more strongly than what is in it: `#define W 8 + 8` makes 24 of `W * 2`.
+    fn keeps(&self, item: &Item, before: Option<&Item>, after: Option<&Item>) -> bool {
+        let known = self.macros.get(&item.token.text).filter(|_| self.keep_constants && item.token.is_identifier());
+        let Some(found) = known.filter(|found| found.constant) else { return false };
+        let Some(weakest) = weakest_operator(&found.body) else { return true };
+        let looser_before = before.is_none_or(|before| match binary_operator(&before.token) {
+            Some((_, strength)) => strength < weakest,
+            // Behind a bracket it may be what a cast applies to.
+            None => !matches!(&*before.token.text, "!" | "~" | ")" | "++" | "--"),
+        });
+        let looser_after = after.and_then(|after| binary_operator(&after.token)).is_none_or(|(_, it)| it <= weakest);
+        looser_before && looser_after
     }
 
     /// What stands in the place of `item` and of the arguments after it.
@@ -78,7 +105,7 @@ impl Expander<'_> {
         }
         let macros = self.macros;
         let found = macros.get(&item.token.text)?;
-        if item.painted_with(&item.token.text) || (self.keep_constants && found.constant) {
+        if item.painted_with(&item.token.text) {
             return None;
         }
         let arguments = match &found.parameters {
@@ -92,9 +119,9 @@ impl Expander<'_> {
         let common = paint(item.painted.clone());
         Some(
             body.into_iter()
-                .map(|Item { token, painted }| {
-                    let painted = if painted.is_none() { common.clone() } else { paint(painted) };
-                    Item { token, painted }
+                .map(|item| {
+                    let painted = if item.painted.is_none() { common.clone() } else { paint(item.painted) };
+                    Item { painted, ..item }
                 })
                 .collect(),
         )
@@ -140,8 +167,8 @@ impl Expander<'_> {
             let next = found.body.get(place);
             if token.is("##") && place > 1 {
                 let raw = next.map(|next| match index_of(next).and_then(|index| arguments.get(index)) {
-                    Some(argument) => argument.clone(),
-                    None => vec![Item { token: moved(next, at), painted: None }],
+                    Some(argument) => self.digits(argument.clone()),
+                    None => vec![Item::of(moved(next, at))],
                 });
                 place += 1;
                 paste(&mut body, raw.unwrap_or_default());
@@ -149,7 +176,7 @@ impl Expander<'_> {
                 let index = index_of(token).unwrap_or_default();
                 let raw = nesting >= NESTING || next.is_some_and(|next| next.is("##"));
                 let items = if raw {
-                    argument.clone()
+                    self.digits(argument.clone())
                 } else {
                     let known = expanded.get(index).cloned().flatten();
                     known.unwrap_or_else(|| self.expand(argument.clone(), nesting + 1))
@@ -164,12 +191,30 @@ impl Expander<'_> {
                 body.push(Item {
                     token: Token { kind: TokenKind::String, text: "\"\"".into(), ..moved(token, at) },
                     painted: None,
+                    kept: false,
                 });
             } else {
-                body.push(Item { token: moved(token, at), painted: None });
+                body.push(Item::of(moved(token, at)));
             }
         }
         body
+    }
+
+    /// An argument for `##`, which takes it as it was written: names that stayed in the place of numbers make way for them.
+    fn digits(&mut self, argument: Vec<Item>) -> Vec<Item> {
+        let (macros, mut all) = (self.macros, Vec::new());
+        for item in argument {
+            if item.kept
+                && let Some(found) = macros.get(&item.token.text)
+            {
+                let mut expander = Expander { macros, budget: &mut *self.budget, keep_constants: false };
+                let body = found.body.iter().map(|token| Item::of(moved(token, &item.token))).collect();
+                all.extend(expander.expand(body, NESTING));
+            } else {
+                all.push(item);
+            }
+        }
+        all
     }
 }
 
@@ -201,6 +246,26 @@ fn paste(body: &mut Vec<Item>, mut right: Vec<Item>) {
         None => body.push(first),
     }
     body.extend(right);
+}
+
+/// How strongly the weakest operator of an expression binds, brackets left out; `None` where there is none.
+fn weakest_operator(body: &[Token]) -> Option<u8> {
+    let (mut depth, mut weakest) = (0usize, None);
+    for (at, token) in body.iter().enumerate() {
+        match &*token.text {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            "?" | ":" if depth == 0 => return Some(0),
+            _ => {}
+        }
+        let follows_value = at.checked_sub(1).and_then(|before| body.get(before)).is_some_and(|before| {
+            before.is(")") || matches!(before.kind, TokenKind::Number | TokenKind::Identifier | TokenKind::Char)
+        });
+        if let Some((_, strength)) = binary_operator(token).filter(|_| depth == 0 && follows_value) {
+            weakest = Some(weakest.map_or(strength, |known: u8| known.min(strength)));
+        }
+    }
+    weakest
 }
 
 fn split_arguments(list: Vec<Item>, parameters: &[Arc<str>]) -> Vec<Vec<Item>> {

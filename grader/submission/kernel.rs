@@ -244,6 +244,10 @@ fn instance(program: &Program, index: usize) -> Result<Kernel, KernelFault> {
             instances.push(arguments);
         }
     }
+    if instances.len() > 1 {
+        // Those that the contract's arguments would deduce: `k<double>` is another kernel's launch.
+        instances.retain(|arguments| is_of_the_contract(function, arguments));
+    }
     match instances.as_slice() {
         [] => match completed(program, function, Vec::new()) {
             Some(arguments) => Ok(called(function, &arguments)),
@@ -255,6 +259,15 @@ fn instance(program: &Program, index: usize) -> Result<Kernel, KernelFault> {
             Err(KernelFault::SeveralInstances { name, line, instances })
         }
     }
+}
+
+/// Whether the template's types are those of the contract's parameters.
+fn is_of_the_contract(function: &Function, arguments: &[String]) -> bool {
+    let parameters = function.template.iter().flatten();
+    parameters.zip(arguments).filter(|(parameter, _)| parameter.is_type).all(|(parameter, argument)| {
+        let deduced = parameter.name.as_deref().and_then(|name| signature::deduced_type(function, name));
+        deduced.is_none_or(|deduced| deduced == *argument)
+    })
 }
 
 fn called(function: &Function, arguments: &[String]) -> Kernel {
@@ -352,6 +365,16 @@ mod tests {
         let found = find(&format!("{declared}\n{special}\n{run}"));
         assert_eq!(found.map(|kernel| kernel.call).as_deref(), Ok("k<32>"));
         assert!(matches!(find(&format!("{declared}\n{run}")), Err(KernelFault::NoneFits { .. })));
+    }
+
+    #[test]
+    fn of_a_templates_launches_the_one_with_the_contracts_types_is_taken() {
+        let template = "template <typename T, int B> __global__ void k(const T* in, T* out, int n, T r) {}\n";
+        let run = |launches: &str| format!("{template}void run() {{ {launches} }}");
+        let found = find(&run("k<double, 8><<<1, 2>>>(x, y, n, r); k<float, 8><<<1, 2>>>(x, y, n, r);"));
+        assert_eq!(found.map(|kernel| kernel.call).as_deref(), Ok("k<float, 8>"));
+        let several = find(&run("k<float, 16><<<1, 2>>>(x, y, n, r); k<float, 8><<<1, 2>>>(x, y, n, r);"));
+        assert!(matches!(several, Err(KernelFault::SeveralInstances { .. })), "{several:?}");
     }
 
     #[test]

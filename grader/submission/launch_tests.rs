@@ -656,3 +656,28 @@ fn what_is_nested_too_deep_is_unknown_and_no_default() {
     );
     assert!(matches!(fault(&text), LaunchFault::CannotEvaluate { .. }));
 }
+
+#[test]
+fn names_of_numbers_are_what_a_compiler_makes_of_them() {
+    let grid = "(n + 29) / 32, (n + 5) / 8";
+    let run = |block: &str| format!("int n = 2048; twoStep<<<dim3({grid}), dim3({block})>>>(a, b, n, r);");
+    let cases = [
+        ("enum { X, Y, DIMS };\nconst int tile[DIMS] = {32, 8};\n", "tile[X], tile[Y]"),
+        ("enum class Mode { Fused, Single };\n", "32, Mode::Single == Mode::Fused ? 4 : 8"),
+        ("enum { ONE, TWO, WIDE = 32, WIDER };\n", "WIDER - TWO, 8 * TWO"),
+        ("#define H 4 + 4\n#define W 8+8\n", "W * 2 + 8, H"),
+        (
+            "#define VERSION 2\n#define CAT_(a, b) a##b\n#define CAT(a, b) CAT_(a, b)\nconst int W_2 = 32;\n",
+            "CAT(W_, VERSION), 8",
+        ),
+        ("", "32 bitor 0, (1 xor 9) bitand 15"),
+    ];
+    for (before, block) in cases {
+        let text = format!("{before}{}", main_with(&run(block)));
+        check(block, &text, USUAL.0, USUAL.1);
+    }
+    let device = "cudaDeviceProp prop; cudaGetDeviceProperties(&prop, 0);";
+    check("warpSize", &main_with(&format!("{device} {}", run("prop.warpSize, 8"))), USUAL.0, USUAL.1);
+    let fault = fault(&main_with(&format!("{device} {}", run("prop.maxThreadsPerBlock, 1"))));
+    assert!(fault.to_string().contains("depends on the device"), "{fault}");
+}

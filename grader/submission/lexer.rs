@@ -81,6 +81,21 @@ const PUNCTUATORS: [&str; 26] = [
 /// Other spellings of punctuators, longest first. Source: C++17, \[lex.digraph\].
 const DIGRAPHS: [(&str, &str); 6] = [("%:%:", "##"), ("%:", "#"), ("<%", "{"), ("%>", "}"), ("<:", "["), (":>", "]")];
 
+/// Operators that are spelled as words. Source: C++17, \[lex.digraph\].
+const OPERATOR_WORDS: [(&str, &str); 11] = [
+    ("and", "&&"),
+    ("or", "||"),
+    ("not", "!"),
+    ("not_eq", "!="),
+    ("bitand", "&"),
+    ("bitor", "|"),
+    ("xor", "^"),
+    ("compl", "~"),
+    ("and_eq", "&="),
+    ("or_eq", "|="),
+    ("xor_eq", "^="),
+];
+
 /// Takes a text apart; linear in its length.
 pub fn lex(text: &str) -> Lexed {
     let mut lexer = Lexer::new(text);
@@ -246,6 +261,10 @@ impl<'a> Lexer<'a> {
         let byte = self.peek().unwrap_or_default();
         if is_identifier_start(byte) {
             self.take_while(text, is_identifier_part);
+            if let Some((_, meant)) = OPERATOR_WORDS.iter().find(|(word, _)| *word == text.as_str()) {
+                text.replace_range(.., meant);
+                return TokenKind::Punctuation;
+            }
             return self.literal_after_prefix(text);
         }
         if byte.is_ascii_digit() || (byte == b'.' && self.peek_at(1).is_some_and(|next| next.is_ascii_digit())) {
@@ -400,6 +419,10 @@ mod tests {
         assert_eq!(
             texts("<% a<:1:> %> v<::b> v<:::b:> x%y"),
             ["{", "a", "[", "1", "]", "}", "v", "<", "::", "b", ">", "v", "[", "::", "b", "]", "x", "%", "y"]
+        );
+        assert_eq!(
+            texts("a and not b or c bitand compl d xor e not_eq f and_eq g operator and android"),
+            "a && ! b || c & ~ d ^ e != f &= g operator && android".split(' ').collect::<Vec<_>>()
         );
         let lexed = lex("%:define A(x) %:x %:%: 1\n%:> 2");
         let marks: Vec<(&str, bool)> = lexed.tokens.iter().map(|token| (&*token.text, token.directive)).collect();

@@ -313,6 +313,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_a_number_is_pasted_as_the_number_where_it_came_through_another_macro() {
+        let text = "#define V 2\n#define CAT_(a, b) a##b\n#define CAT(a, b) CAT_(a, b)\nCAT(heat_, V) CAT_(heat_, V) CAT(V, V)";
+        assert_eq!(expanded(text), "heat_2 heat_V 22");
+    }
+
+    #[test]
+    fn a_number_without_brackets_is_no_name_where_its_neighbours_bind_more_strongly() {
+        let text = "#define S 8 + 8\n#define P 2 * N\n#define N 2048\n#define Q(x) x * x\n#define B (8 + 8)\n\
+            S * 2, S + 2, S, 3 - S, P - 2, P / 3, 4 / P, -P, (int)S, Q(S), B * 2, f(S)";
+        assert_eq!(
+            expanded(text),
+            "8 + 8 * 2 , S + 2 , S , 3 - 8 + 8 , P - 2 , P / 3 , 4 / 2 * N , - P , ( int ) 8 + 8 , 8 + 8 * 8 + 8 , B * 2 , f ( S )"
+        );
+    }
+
+    #[test]
     fn a_macro_does_not_expand_itself() {
         assert_eq!(expanded("#define f(x) f(x) + g\n#define g f(y)\nf(2)"), "f ( 2 ) + f ( y )");
     }

@@ -27,8 +27,8 @@ pub fn assignment_operator(token: &Token) -> Option<Option<Operator>> {
 /// An operator between two values, and how strongly it binds.
 pub fn binary_operator(token: &Token) -> Option<(Operator, u8)> {
     Some(match &*token.text {
-        "||" | "or" => (Operator::Or, 0),
-        "&&" | "and" => (Operator::And, 1),
+        "||" => (Operator::Or, 0),
+        "&&" => (Operator::And, 1),
         "|" => (Operator::BitOr, 2),
         "^" => (Operator::BitXor, 3),
         "&" => (Operator::BitAnd, 4),

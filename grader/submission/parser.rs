@@ -291,8 +291,5 @@ pub fn is_reserved(word: &str) -> bool {
             | "__grid_constant__"
             | "__launch_bounds__"
             | "override"
-            | "and"
-            | "or"
-            | "not"
     )
 }

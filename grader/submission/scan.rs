@@ -6,7 +6,7 @@ use super::defaults::take_missing;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parser, Text};
 use super::program::{Program, Struct, TemplateParameter, Variable};
-use super::tree::{Declarator, Initial, Name};
+use super::tree::{Declarator, Expression, ExpressionKind, Initial, Name};
 use super::types::{Base, INT, Type};
 
 /// Fills `program` with the declarations of `text`.
@@ -209,10 +209,11 @@ impl Scanner<'_, '_> {
                 Some((name, at, if parser.take("=") { Some(parser.assignment()?) } else { None }))
             })
         });
+        let zero = |at: usize| Expression { kind: ExpressionKind::Number("0".into()), at: at..at + 1, height: 1 };
         let (mut last, mut offset) = (None, 0);
         for (enumerator, name_at, value) in entries.unwrap_or_default() {
-            if value.is_some() {
-                (last, offset) = (value, 0);
+            if value.is_some() || last.is_none() {
+                (last, offset) = (Some(value.unwrap_or_else(|| zero(name_at))), 0);
             }
             let initial = last.clone().map(Initial::Value);
             let declarator =
