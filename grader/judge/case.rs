@@ -5,7 +5,8 @@
 //!
 //! 1. the submission's trial, then the reference's over the same timesteps;
 //! 2. for each spot, the reference from the submission's own grid before that launch;
-//! 3. where nothing is wrong and reads are counted: the first launch and each spot once more, counted;
+//! 3. where nothing is wrong and reads are counted: the first launch and each spot once more, counted, and the last two
+//!    spots under full watch: what waits for a later launch or a larger grid shows there;
 //! 4. when something is wrong and the launch is not known: both again, from the last grid known to be right, with a few
 //!    grids kept in between, until the launch is known ([`Bracket`]);
 //! 5. that launch alone under full watch, for the thread that wrote the first wrong cell.
@@ -20,7 +21,7 @@ use super::error_map::ErrorMap;
 use super::neighbourhood::Neighbourhood;
 use super::outcome::{FirstMismatch, Outcome, Writer};
 use super::plan::{Kind, Planned};
-use crate::execute::{DeviceState, Observation, Processor, Trial, Watch};
+use crate::execute::{DeviceState, Hazard, InputChange, Observation, Processor, Trial, Watch};
 use crate::exercise::Exercise;
 use crate::grid::Grid;
 
@@ -254,7 +255,7 @@ impl<'a> Case<'a> {
         let trial = Trial {
             initial: initial.clone(),
             launches: 1,
-            watch: Watch::Count,
+            watch: if self.is_watched(launch) { Watch::Full } else { Watch::Count },
             keep: Vec::new(),
             state,
             keep_state: Vec::new(),
@@ -263,12 +264,22 @@ impl<'a> Case<'a> {
         Some(Request { program: Program::Submission, on: self.outcome.planned.on, trial, fresh: false })
     }
 
+    /// Whether a counted launch is watched as well: the last two of the spots, of which the last one is the last launch.
+    fn is_watched(&self, launch: u32) -> bool {
+        self.outcome.planned.spots.iter().rev().take(2).any(|spot| *spot == launch)
+    }
+
     /// A fault is none of the planned run, which had none.
     fn fold_count(&mut self, at: usize, seen: Observation) -> Step {
+        let launch = self.counted()[at];
         if let (None, [words]) = (&seen.fault, &seen.words_read[..]) {
-            self.outcome.words_read.push((self.counted()[at], *words));
+            self.outcome.words_read.push((launch, *words));
         }
         self.outcome.wall_seconds += seen.seconds();
+        // The run's first launch was this one.
+        self.outcome.hazards.extend(seen.hazards.into_iter().map(|hazard| Hazard { launch, ..hazard }));
+        let changed = seen.input_changed.map(|change| InputChange { launch, ..change });
+        self.outcome.input_changed = self.outcome.input_changed.take().or(changed);
         self.count_after(Some(at))
     }
 

@@ -85,7 +85,8 @@ pub struct Planned {
     pub keep: Vec<u32>,
     /// Launches that are checked by themselves, from the submission's own grid before them.
     pub spots: Vec<u32>,
-    /// Whether the words that those launches read are counted too, and those of the first one to tell them by.
+    /// Whether the words that those launches read are counted too, and those of the first one to tell them by. The last two
+    /// of them are watched as well.
     pub counts_spots: bool,
     /// What the initial grid is drawn from.
     pub seed: u64,

@@ -5,7 +5,7 @@ use crate::fake;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fake::*;
-use heat_grader::execute::{HazardKind, InputChange, Memory, Place, Processor, RunFault, Watch};
+use heat_grader::execute::{HazardKind, InputChange, Memory, Place, Processor, RunFault, Trial, Watch};
 use heat_grader::judge::outcome::Writer;
 use heat_grader::judge::plan::{Means, Uncounted};
 use heat_grader::verdict::{CheckId, Status};
@@ -249,6 +249,21 @@ fn a_launch_of_the_long_run_that_reads_more_than_the_first_one_counts() {
     );
     let cause = &judgement.causes[0].sentence;
     assert!(cause.contains("reads more than launch 1 did"), "{cause}");
+}
+
+#[test]
+fn what_happens_in_the_last_launches_of_the_long_run_alone_is_seen() {
+    let late = |trial: &Trial| trial.watch == Watch::Full && trial.keep.is_empty();
+    let engine = FakeEngine::right().touched(move |trial, seen| {
+        seen.hazards.extend(late(trial).then(|| hazard(HazardKind::ReadWriteRace)));
+    });
+    let judgement = judged(&engine);
+    assert_eq!(letters(&judgement), "pppfpp");
+    let [seen] = &judgement.hazards[..] else { panic!("{:?}", judgement.hazards) };
+    assert!(seen.hazard.launch > 1, "a launch of the long run, not of the run that watched it: {seen:?}");
+    let change = InputChange { launch: 1, row: 2, column: 3, before: 0.5, after: 0.75 };
+    let engine = FakeEngine::right().touched(move |trial, seen| seen.input_changed = late(trial).then_some(change));
+    assert_eq!(letters(&judged(&engine)), "ppfpps");
 }
 
 #[test]
