@@ -308,6 +308,8 @@ pub enum RunFault {
     Denied { launch: u32, what: String, place: Option<Place> },
     /// A launch used up its time: CPU time on engine cpu, wall time on a GPU.
     Hang { launch: u32, seconds: f64, on: Processor, place: Option<Place>, actor: Option<Actor> },
+    /// Each launch came to its end in time, and all up to this one together took too much CPU time.
+    TooSlow { launch: u32, seconds: f64 },
     /// No thread of a block could go on: the barrier hazard says where.
     Deadlock { launch: u32 },
     /// The engine cannot run an ordinary CUDA feature that the kernel uses.

@@ -76,6 +76,7 @@ fn ended(fault: &RunFault) -> String {
             format!("{}: launch {launch} crashed: {what}", words::place(*place))
         }
         RunFault::Denied { what, .. } => format!("it tried to {what}"),
+        RunFault::TooSlow { seconds, .. } => format!("took {seconds:.0} s of CPU time, too long to go on"),
         RunFault::Hang { launch, place, .. } => format!("{}: launch {launch} did not finish", words::place(*place)),
         RunFault::Deadlock { launch } => format!("launch {launch} never ended: no thread could leave its barrier"),
         RunFault::CannotJudge { construct, place } => format!("{} uses {construct}", words::place(*place)),

@@ -115,6 +115,14 @@ fn unfinished(outcome: &Outcome) -> Option<Check> {
             let next = "Look for a loop whose end no thread reaches, or one that runs over the whole grid.";
             Check::new(CheckId::Values, Status::Fail, summary).with(next).at(*place)
         }
+        RunFault::TooSlow { launch, seconds } => {
+            let summary = format!(
+                "the launches up to {launch} took {seconds:.0} s of CPU time together, too long to go on (n = {n})"
+            );
+            let next =
+                "The reference needs a fiftieth of that, or less. Look for a loop that does not end when it should.";
+            Check::new(CheckId::Values, Status::Fail, summary).with(next)
+        }
         RunFault::CannotJudge { construct, place } => {
             skip(format!("cannot be judged on this machine: {} uses {construct}", words::place(*place))).at(*place)
         }

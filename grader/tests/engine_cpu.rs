@@ -362,6 +362,17 @@ fn a_launch_that_spins_is_told_with_its_line_whenever_it_is_asked() {
 }
 
 #[test]
+fn launches_that_each_end_in_time_do_not_go_on_for_ever() {
+    let source = "__global__ void k(const float* in, float* out, int n, float r) {\n\
+                  for (volatile int turn = 0; turn < 10000000; ++turn);\nout[0] = in[0];\n}\nint main() {}\n";
+    let Built { runner, _builds } = built(source, "k");
+    let mut runner = runner.with_role(Role::Submission(Yardstick::allowing(Duration::from_millis(300))));
+    let seen = runner.run(&trial(100, 2000, Watch::Fast)).expect("the engine works");
+    let Some(RunFault::TooSlow { launch, seconds }) = seen.fault else { panic!("{:?}", seen.fault) };
+    assert!(launch > 1 && (3.0..10.0).contains(&seconds), "{launch} {seconds}");
+}
+
+#[test]
 fn shared_memory_that_no_block_can_have_is_refused_and_not_loaded() {
     let source = "__global__ void k(const float* __restrict__ in, float* __restrict__ out, int n, float r) {\n\
                   __shared__ float large[1 << 28];\nlarge[threadIdx.x] = r;\n__syncthreads();\n\

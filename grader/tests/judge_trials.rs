@@ -188,6 +188,7 @@ fn faults_come_to_these_statuses() {
     let table = [
         (crash, "ssfsss", None),
         (RunFault::Hang { launch: 1, seconds: 10.0, on: Processor::Cpu, place, actor: None }, "fsssss", None),
+        (RunFault::TooSlow { launch: 7, seconds: 100.0 }, "fsssss", None),
         (RunFault::Deadlock { launch: 1 }, "sssfss", None),
         (
             RunFault::LaunchRefused { launch: 1, reason: "2048 threads a block".to_owned() },

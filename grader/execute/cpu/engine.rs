@@ -15,7 +15,7 @@ use super::process::{self, Event, WorkerProcess};
 use super::raw::{RawFault, RawObservation};
 use super::symbols::Symbols;
 use super::telling::{Raw, Telling};
-use super::yardstick::{LEAST, Yardstick};
+use super::yardstick::{LEAST, LONGEST_LAUNCHES, Yardstick};
 use crate::confine::{self, calls};
 use crate::execute::{
     DeviceState, Memory, Observation, Place, Processor, RunFault, Runner, Trial, Watch, limits, wire,
@@ -148,7 +148,7 @@ impl CpuRunner {
         }
         let mut loaded = self.load(&self.program.fast)?;
         let _ = loaded.worker.send(&Request::Construct, &[]);
-        let event = loaded.next_event(0, CONSTRUCTORS_CPU);
+        let event = loaded.next_event(0, Limits::of_one(CONSTRUCTORS_CPU), Duration::ZERO);
         self.constructors_printed = self.without_paths(loaded.worker.take_output());
         let fault = match event {
             Ok(Event::Reply(Reply::Ready, _)) | Err(_) => return Ok(None),
@@ -177,7 +177,7 @@ impl CpuRunner {
             // A worker that ends while loading shows as the end of its replies below.
             let _ = worker.send(&request, &[]);
             let mut loaded = Loaded { worker, naps: 0, map: map.clone(), symbols: Symbols::read(object)? };
-            match loaded.next_event(0, LEAST) {
+            match loaded.next_event(0, Limits::of_one(LEAST), Duration::ZERO) {
                 Ok(Event::Reply(Reply::Ready, _)) => return Ok(loaded),
                 Ok(Event::Reply(Reply::Failed(error), _)) => bail!("the worker: {error}"),
                 Ok(Event::Ended) if loaded.worker.wait_briefly().is_some_and(confine::is_interrupted) => {}
@@ -240,11 +240,14 @@ impl Runner for CpuRunner {
         if let fault @ Some(_) = self.misbehaves(trial.watch)? {
             return Ok(Observation { fault, ..Observation::default() });
         }
-        let limit = match &self.role {
-            Role::Submission(yardstick) => yardstick.limit(trial),
-            Role::Reference(_) | Role::Alone => LEAST,
+        let limits = match &self.role {
+            Role::Submission(yardstick) => Limits { launch: yardstick.limit(trial), run: yardstick.run_limit(trial) },
+            // Neither of them is a stranger's.
+            Role::Reference(_) | Role::Alone => {
+                Limits { launch: LEAST, run: trial.launches.max(LONGEST_LAUNCHES) * LEAST }
+            }
         };
-        let mut raw = self.loaded(trial.watch)?.run(trial, geometry, lanes, limit)?;
+        let mut raw = self.loaded(trial.watch)?.run(trial, geometry, lanes, limits)?;
         raw.output = self.without_paths(raw.output);
         let broken = raw.fault.is_some();
         if (broken || raw.seen.misled) && may_run_loops(trial) {
@@ -271,8 +274,22 @@ impl Runner for CpuRunner {
     }
 }
 
+/// CPU time that a launch may use, and all launches of a run together.
+#[derive(Clone, Copy)]
+struct Limits {
+    launch: Duration,
+    run: Duration,
+}
+
+impl Limits {
+    /// For what is no launch among others.
+    fn of_one(launch: Duration) -> Self {
+        Self { launch, run: Duration::MAX }
+    }
+}
+
 impl Loaded {
-    fn run(&mut self, trial: &Trial, geometry: Geometry, lanes: usize, launch_cpu: Duration) -> Result<Raw> {
+    fn run(&mut self, trial: &Trial, geometry: Geometry, lanes: usize, limits: Limits) -> Result<Raw> {
         let run = Run {
             n: trial.initial.n(),
             r: trial.r,
@@ -295,8 +312,9 @@ impl Loaded {
         let _ = self.worker.send(&Request::Run(run), wire::bytes_of(trial.initial.cells()));
         let mut raw = Raw::default();
         let mut launch = 1;
+        let before = process::cpu_time(&self.worker).unwrap_or_default();
         loop {
-            match self.next_event(launch, launch_cpu) {
+            match self.next_event(launch, limits, before) {
                 Ok(Event::Reply(Reply::Launch(next), _)) => launch = next,
                 Ok(Event::Reply(Reply::Grid(after), blob)) => match Grid::from_cells(n, wire::cells_of(&blob)) {
                     Some(grid) => raw.grids.push((after, grid)),
@@ -325,8 +343,9 @@ impl Loaded {
         Ok(raw)
     }
 
-    /// The worker's next word, watching the CPU time of the launch under way. A fault is a launch that took too long.
-    fn next_event(&mut self, launch: u32, cpu_limit: Duration) -> Result<Event, Box<RunFault>> {
+    /// The worker's next word, watching the CPU time of the launch under way and that of the run, which began when the worker had
+    /// used this much. A fault is a launch or a run that took too long.
+    fn next_event(&mut self, launch: u32, limits: Limits, run_began: Duration) -> Result<Event, Box<RunFault>> {
         let started = Instant::now();
         let cpu_before = process::cpu_time(&self.worker).unwrap_or_default();
         let (mut asleep, mut cpu_seen) = (0, Duration::ZERO);
@@ -336,9 +355,14 @@ impl Loaded {
                 Err(RecvTimeoutError::Disconnected) => return Ok(Event::Ended),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let cpu = process::cpu_time(&self.worker).unwrap_or_default().saturating_sub(cpu_before);
-            if cpu > cpu_limit {
+            let now = process::cpu_time(&self.worker).unwrap_or_default();
+            let (cpu, all) = (now.saturating_sub(cpu_before), now.saturating_sub(run_began));
+            if cpu > limits.launch {
                 return Err(Box::new(self.hang(launch, cpu)));
+            }
+            if all > limits.run {
+                self.worker.finish();
+                return Err(Box::new(RunFault::TooSlow { launch, seconds: all.as_secs_f64() }));
             }
             let still = cpu == cpu_seen && process::is_asleep(&self.worker);
             (asleep, cpu_seen) = (if still { asleep + 1 } else { 0 }, cpu);

@@ -1,4 +1,5 @@
-//! How long a launch may take on this machine: a hundred times what the reference needs, and ten seconds at least.
+//! How long a launch may take on this machine: a hundred times what the reference needs, and ten seconds at least; and how long
+//! all launches of a run together: fifty times what the reference needs, and as long as ten launches may at least.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,8 @@ use crate::execute::{Trial, Watch};
 pub const LEAST: Duration = Duration::from_secs(10);
 /// Times of the reference's.
 const MOST: f64 = 100.0;
+/// Launches of a run that may each take as long as one may.
+pub const LONGEST_LAUNCHES: u32 = 10;
 /// A launch of the reference makes one of the two timesteps that a submission's makes.
 const REFERENCE_LAUNCHES: f64 = 2.0;
 
@@ -40,9 +43,19 @@ impl Yardstick {
 
     /// CPU time that one launch of a trial may use.
     pub fn limit(&self, trial: &Trial) -> Duration {
+        self.least.max(self.most(trial))
+    }
+
+    /// CPU time that all launches of a trial may use together.
+    pub fn run_limit(&self, trial: &Trial) -> Duration {
+        (LONGEST_LAUNCHES * self.limit(trial)).max(trial.launches * self.most(trial) / 2)
+    }
+
+    /// As many times what the reference needs for a launch's timesteps as one may take.
+    fn most(&self, trial: &Trial) -> Duration {
         let picoseconds_a_cell = self.picoseconds_a_cell.load(Ordering::Relaxed) as f64;
         let reference = picoseconds_a_cell * 1e-12 * trial.initial.cells().len() as f64 * REFERENCE_LAUNCHES;
-        self.least.max(Duration::from_secs_f64(MOST * reference * watched(trial.watch)))
+        Duration::from_secs_f64(MOST * reference * watched(trial.watch))
     }
 }
 
@@ -87,5 +100,9 @@ mod tests {
         let seconds = yardstick.limit(&trial(1000, Watch::Fast)).as_secs_f64();
         assert!((seconds - 20.0).abs() < 0.01, "{seconds}");
         assert!(yardstick.limit(&trial(1000, Watch::Count)) > yardstick.limit(&trial(1000, Watch::Fast)));
+        // Two launches may take as long as ten; five hundred no longer than half of what each of them may.
+        assert_eq!(yardstick.run_limit(&trial(100, Watch::Fast)), 10 * LEAST);
+        let long = Trial { launches: 500, ..trial(1000, Watch::Fast) };
+        assert_eq!(yardstick.run_limit(&long).as_secs(), 250 * 20);
     }
 }
