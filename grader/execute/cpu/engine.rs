@@ -349,6 +349,8 @@ impl Loaded {
         let started = Instant::now();
         let cpu_before = process::cpu_time(&self.worker).unwrap_or_default();
         let (mut asleep, mut cpu_seen) = (0, Duration::ZERO);
+        // Short launches are over before they are glanced at.
+        self.within(limits, launch, cpu_before.saturating_sub(run_began))?;
         loop {
             match self.worker.events.recv_timeout(GLANCE) {
                 Ok(event) => return Ok(event),
@@ -360,10 +362,7 @@ impl Loaded {
             if cpu > limits.launch {
                 return Err(Box::new(self.hang(launch, cpu)));
             }
-            if all > limits.run {
-                self.worker.finish();
-                return Err(Box::new(RunFault::TooSlow { launch, seconds: all.as_secs_f64() }));
-            }
+            self.within(limits, launch, all)?;
             let still = cpu == cpu_seen && process::is_asleep(&self.worker);
             (asleep, cpu_seen) = (if still { asleep + 1 } else { 0 }, cpu);
             self.naps += u32::from(still);
@@ -378,6 +377,15 @@ impl Loaded {
                 return Err(Box::new(RunFault::WallLimit { launch, wall_seconds }));
             }
         }
+    }
+
+    /// Ends a run whose launches together have used more CPU time than they may.
+    fn within(&mut self, limits: Limits, launch: u32, used: Duration) -> Result<(), Box<RunFault>> {
+        if used <= limits.run {
+            return Ok(());
+        }
+        self.worker.finish();
+        Err(Box::new(RunFault::TooSlow { launch, seconds: used.as_secs_f64() }))
     }
 
     /// A launch used up its CPU time: asks where it stands, then ends the worker.
