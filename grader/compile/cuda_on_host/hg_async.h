@@ -17,12 +17,19 @@ struct aligned_size_t {
     HG_DEVICE constexpr operator size_t() const { return value; }
 };
 
+// Whether an object lies on the thread's stack: near the frame of the function that is running.
+HG_DEVICE bool hg_is_own(const void* object) {
+    const ptrdiff_t distance = static_cast<const char*>(object) - static_cast<const char*>(__builtin_frame_address(0));
+    return -16384 < distance && distance < 16384;
+}
+
 template <thread_scope Scope>
 class barrier {
 public:
     struct arrival_token {};
     barrier() = default;
-    HG_DEVICE arrival_token arrive(ptrdiff_t = 1) {
+    HG_DEVICE arrival_token arrive(ptrdiff_t arrivals = 1) {
+        if (arrivals != 1) hg_unsupported("a cuda::barrier at which one thread arrives for several");
         hg_split(HG_ARRIVES);
         return {};
     }
@@ -33,6 +40,7 @@ public:
     }
     // What a thread does before it waits for the others: thread_loops.rs cuts a kernel behind it.
     HG_DEVICE void hg_land() const {
+        if (hg_is_own(this)) hg_unsupported("a cuda::barrier that is a thread's own: it belongs in shared memory");
         if (expected != hg_block_threads()) hg_unsupported("a cuda::barrier that does not expect the whole block");
         hg_async_commit();
         hg_async_wait(0);
@@ -59,7 +67,11 @@ enum class pipeline_role { producer, consumer };
 template <thread_scope Scope>
 class pipeline {
 public:
-    HG_DEVICE void producer_acquire() {}
+    HG_DEVICE void producer_acquire() {
+        // A GPU would wait for ever.
+        if (held == stages) hg_unsupported("a cuda::pipeline of which more stages are acquired than released");
+        ++held;
+    }
     HG_DEVICE void producer_commit() {
         hg_async_commit();
         ++committed;
@@ -73,19 +85,26 @@ public:
         ++waited;
         hg_async_wait(committed > waited ? committed - waited : 0);
     }
-    HG_DEVICE void consumer_release() {}
+    HG_DEVICE void consumer_release() {
+        if (held == 0) hg_unsupported("a cuda::pipeline of which more stages are released than acquired");
+        --held;
+    }
     HG_DEVICE void quit() {}
     HG_DEVICE void wait_prior(unsigned newest_left, unsigned line) {
         hg_async_wait(newest_left);
         if (Scope == thread_scope_block) hg_sync_threads(line);
     }
 
+    HG_DEVICE explicit pipeline(unsigned stages = ~0u) : stages(stages) {}
+
 private:
-    unsigned committed = 0, waited = 0;
+    unsigned committed = 0, waited = 0, held = 0;
+    // That the threads of a block share; a thread's own pipeline has as many as it takes.
+    unsigned stages;
 };
-HG_DEVICE pipeline<thread_scope_thread> make_pipeline() { return {}; }
+HG_DEVICE pipeline<thread_scope_thread> make_pipeline() { return pipeline<thread_scope_thread>(); }
 template <class Group, thread_scope Scope, uint8_t Stages>
-HG_DEVICE pipeline<Scope> make_pipeline(const Group&, pipeline_shared_state<Scope, Stages>*) { return {}; }
+HG_DEVICE pipeline<Scope> make_pipeline(const Group&, pipeline_shared_state<Scope, Stages>*) { return pipeline<Scope>(Stages); }
 template <uint8_t Prior, thread_scope Scope>
 HG_DEVICE void pipeline_consumer_wait_prior(pipeline<Scope>& p, unsigned line = __builtin_LINE()) { p.wait_prior(Prior, line); }
 
