@@ -14,8 +14,25 @@ const SHARED: &str = "hg_shared_qualifier";
 /// The symbol of dynamic shared memory (hooks.inc).
 const DYNAMIC: &str = "hg_dynamic_shared";
 
-/// Attributes that nvcc passes over and by which g++ leaves out its hooks.
-const UNWATCHED: [&str; 4] = ["no_sanitize", "__no_sanitize__", "no_sanitize_thread", "__no_sanitize_thread__"];
+/// Attributes that nvcc passes over and by which g++ leaves out its hooks or checks.
+const UNWATCHED: [&str; 16] = [
+    "no_sanitize",
+    "__no_sanitize__",
+    "no_sanitize_thread",
+    "__no_sanitize_thread__",
+    "no_sanitize_undefined",
+    "__no_sanitize_undefined__",
+    "no_sanitize_address",
+    "__no_sanitize_address__",
+    "no_address_safety_analysis",
+    "__no_address_safety_analysis__",
+    "no_instrument_function",
+    "__no_instrument_function__",
+    "no_sanitize_coverage",
+    "__no_sanitize_coverage__",
+    "disable_sanitizer_instrumentation",
+    "no_profile_instrument_function",
+];
 
 /// How much of the host code is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -132,12 +132,11 @@ impl Speller<'_> {
         }
     }
 
-    /// `hg_assumed(sizeof(bool(condition)))` is `__builtin_assume(condition)`.
+    /// `hg_assumed(bool(condition))` is `__builtin_assume(condition)`.
     fn assumption(&mut self, at: usize, close: usize) -> usize {
         self.spell(at, "__builtin_assume");
-        self.dropped[close - 1] = true;
         self.dropped[close] = true;
-        (at + 5).min(close)
+        (at + 3).min(close)
     }
 }
 
@@ -171,8 +170,8 @@ mod tests {
                 &format!("hg_sync_reduce({SITE}, 2, (a || hg_sync_reduce({SITE}, 0, (b)))) + 1"),
                 "__syncthreads_or(a || __syncthreads_count(b)) + 1".to_owned(),
             ),
-            ("hg_assumed(sizeof(bool(a > f(2)))); b", "__builtin_assume(a > f(2)); b".to_owned()),
-            ("hg_assumed(sizeof(bool(a)))", "__assume(a)".to_owned()),
+            ("hg_assumed(bool(a > f(2))); b", "__builtin_assume(a > f(2)); b".to_owned()),
+            ("hg_assumed(bool(a))", "__assume(a)".to_owned()),
             (
                 "(static_cast<bool>(a) ? void(0) : __assert_fail());",
                 "(static_cast <bool> (a) ? void (0) : __assert_fail (\"a\", \"heat.cu\", 7, f));".to_owned(),
@@ -187,7 +186,7 @@ mod tests {
         for (one, other) in [
             (format!("hg_sync_reduce({SITE}, 2, (a))"), "__syncthreads_or(b)"),
             (format!("hg_sync_reduce({SITE}, 2, (a))"), "__syncthreads_and(a)"),
-            ("hg_assumed(sizeof(bool(a)))".to_owned(), "__builtin_assume(b)"),
+            ("hg_assumed(bool(a))".to_owned(), "__builtin_assume(b)"),
             ("hg_shared_qualifier float t;".to_owned(), "float t;"),
             ("mine::__assert_fail(1)".to_owned(), "mine::__assert_fail(2)"),
             ("mine::hg_sync_threads(1)".to_owned(), "mine::hg_sync_threads(2)"),

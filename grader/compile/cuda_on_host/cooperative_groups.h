@@ -40,6 +40,10 @@ HG_DEVICE grid_group this_grid() { return {}; }
 
 template <unsigned Size, class Parent = void>
 struct thread_block_tile {
+    thread_block_tile() = default;
+    // What a tile was taken of may be left out of its type.
+    template <class Other, class = std::enable_if_t<std::is_void<Parent>::value && !std::is_void<Other>::value>>
+    HG_DEVICE thread_block_tile(const thread_block_tile<Size, Other>&) {}
     static_assert(Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
     HG_DEVICE static unsigned first() { return hg_lane() & ~(Size - 1); }
     HG_DEVICE static unsigned mask() { return Size == 32 ? 0xffffffffu : ((1u << (Size & 31)) - 1u) << first(); }

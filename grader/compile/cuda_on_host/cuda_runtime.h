@@ -9,6 +9,7 @@
 
 #include <climits>
 #include <cmath>
+#include <math.h>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -108,7 +109,7 @@ void hg_copy_issue(void* to, const void* from, size_t bytes, size_t zero_fill);
 void hg_copy_commit();
 void hg_copy_land(unsigned newest_left);
 void hg_atomic(const void* address, size_t bytes);
-// why: 0 the kernel asked for it, 1 an assertion, 2 a misaligned asynchronous copy
+// why: 0 the kernel asked for it, 1 an assertion, 2 a misaligned asynchronous copy, 3 an assumption
 [[noreturn]] void hg_trap(int why);
 [[noreturn]] void hg_unsupported(const char* construct);
 unsigned long long hg_clock();
@@ -373,10 +374,12 @@ HG_DEVICE int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsi
 HG_DEVICE int __clzll(long long a) { return a == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(a)); }
 HG_DEVICE int __ffs(int a) { return __builtin_ffs(a); }
 HG_DEVICE int __ffsll(long long a) { return __builtin_ffsll(a); }
-// Never evaluated: what it would read is no read of the kernel's.
-HG_DEVICE constexpr void hg_assumed(size_t) {}
-#define __builtin_assume(...) hg_assumed(sizeof(bool(__VA_ARGS__)))
-#define __assume(...) hg_assumed(sizeof(bool(__VA_ARGS__)))
+// What nvcc takes for granted has to hold: where it does not, a GPU does anything.
+HG_DEVICE constexpr void hg_assumed(bool holds) {
+    if (!holds) hg_trap(3);
+}
+#define __builtin_assume(...) hg_assumed(bool(__VA_ARGS__))
+#define __assume(...) hg_assumed(bool(__VA_ARGS__))
 template <class T> HG_DEVICE bool __isGlobal(const T*) { return true; }
 
 // ::min and ::max of every arithmetic pair, as CUDA has them. The plain overloads win over std's templates.

@@ -462,6 +462,7 @@ impl Loaded {
                 what: match why {
                     1 => "an assertion failed",
                     2 => "misaligned address: an asynchronous copy needs two that are multiples of its size",
+                    3 => "what the kernel tells the compiler to assume (__builtin_assume) does not hold",
                     _ => "a thread trapped",
                 }
                 .to_owned(),

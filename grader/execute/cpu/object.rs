@@ -68,7 +68,10 @@ pub struct ObjectMap {
 
 const ANCHOR: &str = "hg_thread_idx";
 const DYNAMIC: &str = "hg_dynamic_shared";
-const OWN_PREFIX: &str = "hg_";
+/// What hooks.inc defines, so that nobody else can; and how the names of what thread_loops.rs keeps begin. A learner's names may
+/// begin with hg_ too.
+const OWN: [&str; 6] = [ANCHOR, "hg_block_idx", "hg_block_dim", "hg_grid_dim", DYNAMIC, "hg_table"];
+const KEPT: &str = "_ZZ7hg_kept";
 /// The section of no_constructors.ld.
 const CONSTRUCTORS: &str = ".hg_constructors";
 
@@ -123,13 +126,13 @@ impl ObjectMap {
         match symbol.kind() {
             SymbolKind::Tls => self.shared.push(SharedSymbol {
                 dynamic: mangled == DYNAMIC,
-                hidden: mangled != DYNAMIC && (mangled.starts_with(OWN_PREFIX) || function.contains(OWN_PREFIX)),
+                hidden: mangled != DYNAMIC && (OWN.contains(&mangled) || mangled.starts_with(KEPT)),
                 name: if mangled == DYNAMIC { "dynamic shared memory".to_owned() } else { name },
                 function,
                 offset: symbol.address(),
                 bytes: symbol.size(),
             }),
-            SymbolKind::Data if symbol.size() > 0 && !mangled.starts_with(OWN_PREFIX) => {
+            SymbolKind::Data if symbol.size() > 0 && !OWN.contains(&mangled) => {
                 let range = symbol.address()..symbol.address() + symbol.size();
                 self.variables.push(Variable { name, symbol: mangled.to_owned(), range });
             }
