@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
-use super::conditions::{LeftIn, has_conditions};
-use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
+use super::conditions::{LeftIn, has_conditions, own_lines};
+use super::diagnostics::{Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern};
 use super::host_headers::write_headers;
 use super::host_only;
 use super::kept::{Key, Shelf};
@@ -28,6 +28,8 @@ use super::scratch::{Scratch, scratch};
 use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
 use super::unseen::{first_unseen, inlined};
+use crate::submission::constructs::starts_assembly;
+use crate::submission::lexer::lex;
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
@@ -59,7 +61,7 @@ const COMMON: [&str; 15] = [
 const FAST: [&str; 2] = ["-O2", "-fno-semantic-interposition"];
 /// Inlining must be as thorough as nvcc's (a helper's repeated reads merge only once it is inlined); merging reads across
 /// loop iterations, or vectorising across gaps, would count what nvcc does not.
-const CHECKED: [&str; 11] = [
+const CHECKED: [&str; 15] = [
     "-O3",
     "-fno-semantic-interposition",
     "-fno-tree-vectorize",
@@ -67,6 +69,12 @@ const CHECKED: [&str; 11] = [
     // It makes one load of the bytes of a word and leaves the narrow ones, so that both would be counted.
     "-fdisable-tree-bswap",
     "-ftrivial-auto-var-init=pattern",
+    // Made of moves only after the hooks are in, they would have none; calls do.
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+    "-fno-builtin-memset",
+    // A call that ends a function keeps its line.
+    "-fno-optimize-sibling-calls",
     "-fsanitize=thread",
     "--param=tsan-instrument-func-entry-exit=0",
     "-fsanitize=bounds,alignment",
@@ -218,6 +226,10 @@ fn build_with(
     };
     let left_in = has_conditions(source).then(|| left_in(gxx, at, stop)).transpose()?.flatten();
     let cpp = to_cpp(&text, host);
+    if let Some(line) = assembly(&cpp) {
+        let outcome = Outcome::Rejected(no_assembly(line));
+        return Ok(Build { outcome, warnings: Diagnostics::default(), wall: preprocessed.wall });
+    }
     let bench = Bench { shelf, gxx, folder: at, source, stop };
     let (fast, checked) = std::thread::scope(|scope| {
         let fast = scope.spawn(|| bench.build_fast(&cpp, call));
@@ -237,6 +249,28 @@ fn build_with(
     let preprocessed = Some(Preprocessed::of(&text, left_in));
     let builds = HostBuilds { fast: fast_object, checked, preprocessed, omitted: BTreeSet::new(), _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
+}
+
+/// The line of heat.cu with assembly, where some is left in what g++ is to have. It could define what the kernel's `extern`
+/// variables mean, and take in any file: none is ever assembled.
+fn assembly(cpp: &str) -> Option<u32> {
+    let lines: Vec<_> = own_lines(cpp).collect();
+    if !lines.iter().any(|(_, line)| line.contains("asm")) {
+        return None;
+    }
+    let text: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
+    let tokens = lex(&text.join("\n")).tokens;
+    let first = (0..tokens.len()).find(|at| starts_assembly(&tokens, *at))?;
+    let at = (tokens[first].line as usize).saturating_sub(1);
+    lines.get(at).map(|((_, line), _)| *line)
+}
+
+fn no_assembly(line: u32) -> Diagnostics {
+    let message = "inline assembly (asm) outside the kernel, which is never assembled here".to_owned();
+    let (line, column, source_line) = (Some(line), None, None);
+    let error =
+        Diagnostic { severity: Severity::Error, line, column, message, source_line, tool: Speaker::HostCompiler };
+    Diagnostics { shown: vec![error], more: 0 }
 }
 
 /// heat.cu as the preprocessor leaves it.

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use super::conditions::own_lines;
 use super::unreached;
 use crate::submission::lexer::{Token, lex};
 
@@ -34,6 +35,10 @@ const UNWATCHED: [&str; 16] = [
     "no_profile_instrument_function",
 ];
 
+/// Functions of g++'s that are made of moves without a hook, and what has one. The grader's own headers use the former.
+const BUILTIN_COPIES: [(&str, &str); 3] =
+    [("__builtin_memcpy", "memcpy"), ("__builtin_memmove", "memmove"), ("__builtin_memset", "memset")];
+
 /// How much of the host code is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostCode<'a> {
@@ -42,6 +47,12 @@ pub enum HostCode<'a> {
     Reached(&'a str),
     /// main() and every function with a launch lose their bodies: host code may use what only nvcc's headers know.
     Dropped,
+}
+
+/// Where a part of a text stands in it.
+fn range_in(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.len()
 }
 
 /// Rewrites preprocessed heat.cu so that g++ takes it.
@@ -64,6 +75,14 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
         } else if ["optimize", "__optimize__"].iter().any(|word| token.is(word)) && is_attribute(&tokens, position) {
             let end = matching(&tokens, position + 1, ["(", ")"]);
             edits.replace(token.span.start..tokens[end].span.end, "unused");
+        }
+    }
+    let own: Vec<Range<usize>> = own_lines(preprocessed).map(|(_, line)| range_in(preprocessed, line)).collect();
+    for token in tokens.iter().filter(|token| BUILTIN_COPIES.iter().any(|(builtin, _)| token.is(builtin))) {
+        let line = own.partition_point(|line| line.end <= token.span.start);
+        if own.get(line).is_some_and(|line| line.contains(&token.span.start)) {
+            let plain = BUILTIN_COPIES.iter().find(|(builtin, _)| token.is(builtin)).map_or("", |(_, plain)| plain);
+            edits.replace(token.span.clone(), plain);
         }
     }
     for pragma in optimize_pragmas(preprocessed) {

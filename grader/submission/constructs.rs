@@ -46,7 +46,7 @@ fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str
     let qualifies = || program.text.is(at + 1, "::");
     let word = &*token.text;
     Some(match word {
-        "asm" | "__asm__" | "__asm" => "inline PTX (asm)",
+        _ if starts_assembly(&program.text.tokens, at) => "inline PTX (asm)",
         "cudaTextureObject_t" | "texture" if word != "texture" || program.text.is(at + 1, "<") => "textures",
         "cudaSurfaceObject_t" | "surface" if word != "surface" || program.text.is(at + 1, "<") => "surfaces",
         "wmma" if qualifies() => "tensor cores (wmma)",
@@ -60,6 +60,20 @@ fn construct(program: &Program, at: usize, token: &Token) -> Option<&'static str
         _ if called() && word.starts_with("__mma_") => "tensor cores (mma)",
         _ => return None,
     })
+}
+
+/// Whether assembly begins at a token. `asm volatile("" ::: "memory")` is none: it holds back a compiler and does nothing.
+pub fn starts_assembly(tokens: &[Token], at: usize) -> bool {
+    if !tokens.get(at).is_some_and(|word| word.is("asm") || word.is("__asm__") || word.is("__asm")) {
+        return false;
+    }
+    let is_qualifier = |word: &&Token| matches!(&*word.text, "volatile" | "__volatile__" | "inline" | "__inline__");
+    let mut rest = tokens.iter().skip(at + 1).skip_while(is_qualifier);
+    let opens = rest.next().is_some_and(|open| open.is("("));
+    let is_empty = rest.next().is_some_and(|text| text.kind == TokenKind::String && &*text.text == "\"\"");
+    let names_clobbers =
+        rest.find(|token| token.kind != TokenKind::String && !matches!(&*token.text, ":" | "::" | ","));
+    !(opens && is_empty && names_clobbers.is_some_and(|close| close.is(")")))
 }
 
 fn is_library(what: &str) -> bool {
@@ -132,6 +146,20 @@ impl<'p> Visitor<'p> for LaunchFinder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn assembly_without_a_text_is_none() {
+        let starts = |text: &str| starts_assembly(&crate::submission::lexer::lex(text).tokens, 0);
+        for text in ["asm volatile(\"\" ::: \"memory\");", "__asm__(\"\");", "asm(\"\" : : : \"memory\", \"cc\");"] {
+            assert!(!starts(text), "{text}");
+        }
+        for text in
+            ["asm(\"nop\");", "asm(\"\" : \"+r\"(x));", "asm(\"\" \"nop\");", "asm", "asm volatile(R\"(nop)\");"]
+        {
+            assert!(starts(text), "{text}");
+        }
+        assert!(!starts("plasma"));
+    }
 
     fn found(text: &str) -> Vec<(String, u32)> {
         constructs(&Program::new(text)).into_iter().map(|construct| (construct.what, construct.line)).collect()
