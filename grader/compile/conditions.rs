@@ -113,6 +113,16 @@ pub(super) fn own_lines(text: &str) -> impl Iterator<Item = (Line, &str)> {
     })
 }
 
+/// Bytes of heat.cu's own text after the preprocessor that are looked at: macros make any number out of a few.
+const MOST_OWN: usize = 4 << 20;
+
+/// Why a preprocessed text is not looked at.
+pub fn grown_too_large(text: &str) -> Option<String> {
+    let bytes: usize = own_lines(text).map(|(_, line)| line.len() + 1).sum();
+    (bytes > MOST_OWN)
+        .then(|| format!("macros make {} MiB of heat.cu, more than the {} that are read", bytes >> 20, MOST_OWN >> 20))
+}
+
 /// `12`, `heat.cu` and the flags of `# 12 "heat.cu" 2`.
 fn marker(line: &str) -> Option<(u32, &str, Vec<&str>)> {
     let (number, rest) = line.strip_prefix("# ")?.split_once(" \"")?;
@@ -123,6 +133,16 @@ fn marker(line: &str) -> Option<(u32, &str, Vec<&str>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_macros_make_large_is_not_looked_at_whatever_its_headers() {
+        let header = "int long_name_of_a_header;\n".repeat(400_000);
+        let text =
+            |own: usize| format!("# 1 \"heat.cu\"\n# 1 \"a.h\" 1\n{header}# 2 \"heat.cu\" 2\n{}\n", ";".repeat(own));
+        assert_eq!(grown_too_large(&text(1 << 20)), None);
+        let sentence = grown_too_large(&text(9 << 20)).expect("a sentence");
+        assert_eq!(sentence, "macros make 9 MiB of heat.cu, more than the 4 that are read");
+    }
 
     #[test]
     fn what_is_included_is_not_heat_cu_and_what_a_line_directive_renames_is() {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
-use super::conditions::{LeftIn, has_conditions, own_lines};
+use super::conditions::{LeftIn, grown_too_large, has_conditions, own_lines};
 use super::diagnostics::{Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern};
 use super::host_headers::write_headers;
 use super::host_only;
@@ -224,6 +224,10 @@ fn build_with(
     let Outcome::Compiled(text) = preprocessed.outcome else {
         return Ok(without_product(preprocessed));
     };
+    if let Some(sentence) = grown_too_large(&text) {
+        let outcome = Outcome::LimitHit { limit: Limit::Memory, sentence };
+        return Ok(Build { outcome, warnings: Diagnostics::default(), wall: preprocessed.wall });
+    }
     let left_in = has_conditions(source).then(|| left_in(gxx, at, stop)).transpose()?.flatten();
     let cpp = to_cpp(&text, host);
     if let Some(line) = assembly(&cpp) {
@@ -300,6 +304,9 @@ fn too_much_within(
     let at = folder.path();
     let outcome = match preprocessed(gxx, at, source, stop)?.outcome {
         Outcome::Compiled(text) => {
+            if let Some(sentence) = grown_too_large(&text) {
+                return Ok(Some(sentence));
+            }
             let text = to_cpp(&text, host) + &entry_point("hg_kernel", call);
             fs::write(at.join("plain.ii"), text).context("cannot write to the temporary folder")?;
             let plain = tool(gxx, at, stop).limits(limits.clone()).args(COMMON);

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::conditions::{LeftIn, has_conditions};
+use super::conditions::{LeftIn, grown_too_large, has_conditions};
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern, plain};
 use super::kernels::kernel_uses;
 pub use super::kernels::{Entry, KernelUse, entries, most_threads, registers};
@@ -202,10 +202,10 @@ fn to_ptx_within(
         let text = fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")?;
         let preprocessed = fs::read(folder.path().join(PREPROCESSED)).ok();
         let left_in = has_conditions(source).then(|| left_in(toolkit, gxx, source, arch, Pass::Device)).transpose()?;
-        let preprocessed = preprocessed.map(|bytes| {
+        let preprocessed = preprocessed.and_then(|bytes| {
             let text = String::from_utf8_lossy(&bytes);
             let own = naming.as_ref().map_or(&*text, |naming| naming.taken_off(&text));
-            Preprocessed::of(own, left_in.flatten())
+            grown_too_large(own).is_none().then(|| Preprocessed::of(own, left_in.flatten()))
         });
         let (text, entry) = naming.as_ref().map_or((text.clone(), None), |naming| naming.taken_from(&text));
         Ok(Ptx { text, entry, preprocessed })
