@@ -166,10 +166,7 @@ mod tests {
 
     #[test]
     fn the_arguments_of_a_macro_may_stand_on_one_line_or_on_several() {
-        assert_eq!(
-            difference("hg_assumed(sizeof(bool(r > 2 && r < 3)));\n\n", "__builtin_assume(r > 2 &&\nr < 3);\n"),
-            None
-        );
+        assert_eq!(difference("hg_assumed(bool(r > 2 && r < 3));\n\n", "__builtin_assume(r > 2 &&\nr < 3);\n"), None);
         let (ours, theirs) = ("hg_sync_reduce((3), 2, (a || b))\n + 1;\n", "__syncthreads_or(a ||\nb) + 1;\n");
         assert_eq!(difference(ours, theirs), None);
     }

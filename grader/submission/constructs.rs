@@ -68,12 +68,14 @@ pub fn starts_assembly(tokens: &[Token], at: usize) -> bool {
         return false;
     }
     let is_qualifier = |word: &&Token| matches!(&*word.text, "volatile" | "__volatile__" | "inline" | "__inline__");
-    let mut rest = tokens.iter().skip(at + 1).skip_while(is_qualifier);
+    let mut rest = tokens.iter().skip(at + 1).skip_while(is_qualifier).peekable();
     let opens = rest.next().is_some_and(|open| open.is("("));
     let is_empty = rest.next().is_some_and(|text| text.kind == TokenKind::String && &*text.text == "\"\"");
+    // Strings side by side are one.
+    let is_all = rest.peek().is_some_and(|next| next.kind != TokenKind::String);
     let names_clobbers =
         rest.find(|token| token.kind != TokenKind::String && !matches!(&*token.text, ":" | "::" | ","));
-    !(opens && is_empty && names_clobbers.is_some_and(|close| close.is(")")))
+    !(opens && is_empty && is_all && names_clobbers.is_some_and(|close| close.is(")")))
 }
 
 fn is_library(what: &str) -> bool {
