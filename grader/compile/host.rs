@@ -25,7 +25,7 @@ use super::process::{Finished, Limit, Limits, Stop, Tool};
 pub use super::rewrite::HostCode;
 use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
-use super::thread_loops::thread_loops;
+use super::thread_loops::{MADE, thread_loops};
 use super::toolkit::HostCompiler;
 use super::unseen::{first_unseen, inlined};
 use crate::submission::constructs::starts_assembly;
@@ -230,8 +230,8 @@ fn build_with(
     }
     let left_in = has_conditions(source).then(|| left_in(gxx, at, stop)).transpose()?.flatten();
     let cpp = to_cpp(&text, host);
-    if let Some(line) = assembly(&cpp) {
-        let outcome = Outcome::Rejected(no_assembly(line));
+    if let Some(said) = never_built(&cpp) {
+        let outcome = Outcome::Rejected(said);
         return Ok(Build { outcome, warnings: Diagnostics::default(), wall: preprocessed.wall });
     }
     let bench = Bench { shelf, gxx, folder: at, source, stop };
@@ -255,26 +255,29 @@ fn build_with(
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }
 
-/// The line of heat.cu with assembly, where some is left in what g++ is to have. It could define what the kernel's `extern`
-/// variables mean, and take in any file: none is ever assembled.
-fn assembly(cpp: &str) -> Option<u32> {
+/// What is left for g++ and is never built. Assembly could define what the kernel's `extern` variables mean, and take in any
+/// file; a name of the grader's own could pass for it.
+fn never_built(cpp: &str) -> Option<Diagnostics> {
     let lines: Vec<_> = own_lines(cpp).collect();
-    if !lines.iter().any(|(_, line)| line.contains("asm")) {
+    let is_worth_reading = |line: &str| line.contains("asm") || MADE.iter().any(|prefix| line.contains(prefix));
+    if !lines.iter().any(|(_, line)| is_worth_reading(line)) {
         return None;
     }
     let text: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
     let tokens = lex(&text.join("\n")).tokens;
-    let first = (0..tokens.len()).find(|at| starts_assembly(&tokens, *at))?;
-    let at = (tokens[first].line as usize).saturating_sub(1);
-    lines.get(at).map(|((_, line), _)| *line)
-}
-
-fn no_assembly(line: u32) -> Diagnostics {
-    let message = "inline assembly (asm) outside the kernel, which is never assembled here".to_owned();
-    let (line, column, source_line) = (Some(line), None, None);
+    let (token, message) = tokens.iter().enumerate().find_map(|(at, token)| {
+        let is_made = token.is_identifier() && MADE.iter().any(|prefix| token.text.starts_with(prefix));
+        if starts_assembly(&tokens, at) {
+            Some((token, "inline assembly (asm) outside the kernel, which is never assembled here".to_owned()))
+        } else {
+            is_made.then(|| (token, format!("the name {} is the grader's own here", token.text)))
+        }
+    })?;
+    let line = lines.get((token.line as usize).saturating_sub(1)).map(|((_, line), _)| *line);
+    let (column, source_line) = (None, None);
     let error =
         Diagnostic { severity: Severity::Error, line, column, message, source_line, tool: Speaker::HostCompiler };
-    Diagnostics { shown: vec![error], more: 0 }
+    Some(Diagnostics { shown: vec![error], more: 0 })
 }
 
 /// heat.cu as the preprocessor leaves it.

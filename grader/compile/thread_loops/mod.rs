@@ -23,6 +23,8 @@ use body::{Body, statement_length};
 
 /// What the names of these functions start with.
 pub const PREFIX: &str = "hg_loops_";
+/// How the names of all functions begin that it makes, or uses for what threads keep. No function of a learner's is called so.
+pub const MADE: [&str; 3] = [PREFIX, "hg_kept", "hg_warp_"];
 
 /// A kernel as loops.
 #[derive(Debug)]

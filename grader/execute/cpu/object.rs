@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use crate::compile::thread_loops::MADE;
 use anyhow::{Context, Result, anyhow};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags, SectionKind, SymbolKind};
@@ -68,10 +69,8 @@ pub struct ObjectMap {
 
 const ANCHOR: &str = "hg_thread_idx";
 const DYNAMIC: &str = "hg_dynamic_shared";
-/// What hooks.inc defines, so that nobody else can; and how the names of what thread_loops.rs keeps begin. A learner's names may
-/// begin with hg_ too.
+/// What hooks.inc defines, so that nobody else can. A learner's names may begin with hg_ too.
 const OWN: [&str; 6] = [ANCHOR, "hg_block_idx", "hg_block_dim", "hg_grid_dim", DYNAMIC, "hg_table"];
-const KEPT: &str = "_ZZ7hg_kept";
 /// The section of no_constructors.ld.
 const CONSTRUCTORS: &str = ".hg_constructors";
 
@@ -126,7 +125,7 @@ impl ObjectMap {
         match symbol.kind() {
             SymbolKind::Tls => self.shared.push(SharedSymbol {
                 dynamic: mangled == DYNAMIC,
-                hidden: mangled != DYNAMIC && (OWN.contains(&mangled) || mangled.starts_with(KEPT)),
+                hidden: mangled != DYNAMIC && (OWN.contains(&mangled) || is_made(&function)),
                 name: if mangled == DYNAMIC { "dynamic shared memory".to_owned() } else { name },
                 function,
                 offset: symbol.address(),
@@ -167,6 +166,13 @@ fn runs_when_loaded(file: &object::File) -> bool {
 }
 
 /// Splits a demangled name like `ns::twoStep(float const*, ...)::tile` into the function and `tile`.
+/// Whether a demangled function is one of those that thread_loops.rs makes: `float* hg_kept<3, float>()`.
+fn is_made(function: &str) -> bool {
+    let head = function.split(['(', '<']).next().unwrap_or_default();
+    let name = head.rsplit([' ', ':', '*', '&']).next().unwrap_or_default();
+    MADE.iter().any(|prefix| name.starts_with(prefix))
+}
+
 fn split_name(mangled: &str) -> (String, String) {
     let demangled = cpp_demangle::Symbol::new(mangled).ok().and_then(|symbol| symbol.demangle().ok());
     let full = demangled.unwrap_or_else(|| mangled.to_owned());
