@@ -13,6 +13,9 @@ use super::tree::{Expression, ExpressionKind, Name, Parameter, TemplateArgument}
 use super::types::{Base, Type};
 use super::value::{Data, Value};
 
+/// Values that a pack of arguments is made of.
+const MOST_IN_PACK: u32 = 4096;
+
 /// How a function is entered.
 #[derive(Default)]
 pub struct Entry<'a> {
@@ -192,7 +195,7 @@ impl Interpreter<'_> {
     /// Opens a frame with the function's parameters; without arguments they have their defaults or are unknown.
     pub fn enter_function(&mut self, function: &Function, entry: Entry<'_>) {
         let arguments = entry.arguments.unwrap_or_default();
-        let values: Vec<Value> = arguments.iter().map(|argument| self.evaluate(argument)).collect();
+        let values = self.spread(arguments);
         self.forget_unplaced(function.parameters.as_deref().unwrap_or_default(), &values, arguments);
         let template: Vec<_> = entry.template.unwrap_or_default().iter().map(|a| self.closed_argument(a)).collect();
         match self.instance_around(function, &entry) {
@@ -265,6 +268,16 @@ impl Interpreter<'_> {
     pub fn bind_parameters(&mut self, function: &Function, values: Vec<Value>, called: bool) {
         let mut values = values.into_iter();
         for (place, parameter) in function.parameters.iter().flatten().enumerate() {
+            if let (true, Some(name)) = (parameter.pack && called, &parameter.name) {
+                let items = values.by_ref().map(|value| (None, value.copied())).collect();
+                let mut pack: Value = Data::List(items).into();
+                if pack.weight() > MOST_IN_PACK {
+                    let line = self.program.text.line(parameter.name_at);
+                    pack = Value::unknown(name.to_string(), line, "takes too long to work out");
+                }
+                self.declare(name.clone(), parameter.name_at, Type::of(Base::Auto), pack);
+                continue;
+            }
             let text = &self.program.text;
             let name = parameter.name.as_deref().unwrap_or_default();
             let line = text.line(parameter.name_at);

@@ -16,6 +16,9 @@ use super::value::{Data, Value, real};
 /// Why an expression has no value that is nested deeper than is followed.
 const TOO_TALL: &str = "is nested too deep to work out";
 
+/// Arguments of one call, and values of one pack, that are looked at.
+const MOST_ARGUMENTS: usize = 4096;
+
 /// The value of an integer expression without names, as `#if` has them.
 pub fn constant(tokens: &[Token]) -> Option<i128> {
     let text = Text::new(tokens.to_vec());
@@ -80,6 +83,7 @@ impl Interpreter<'_> {
             }
             ExpressionKind::SizeOf(inner) => self.size_of_value(inner, expression),
             ExpressionKind::Lambda(lambda) => self.lambda_value(lambda),
+            ExpressionKind::Spread(inner) => self.evaluate(inner),
             ExpressionKind::Known(value) => (**value).clone(),
             ExpressionKind::TooTall => {
                 self.forget_effects(expression, TOO_TALL);
@@ -91,12 +95,35 @@ impl Interpreter<'_> {
         }
     }
 
+    /// The values of arguments, each pack among them as the values that it stands for.
+    pub fn spread(&mut self, arguments: &[Expression]) -> Vec<Value> {
+        let mut values = Vec::new();
+        for argument in arguments.iter().take(MOST_ARGUMENTS) {
+            let value = self.evaluate(argument);
+            let count = match (&argument.kind, &value.data) {
+                (ExpressionKind::Spread(_), Data::List(items)) => {
+                    items.len().min(MOST_ARGUMENTS.saturating_sub(values.len()))
+                }
+                _ => {
+                    values.push(value);
+                    continue;
+                }
+            };
+            self.spend(u32::try_from(count).unwrap_or(u32::MAX));
+            for index in 0..count {
+                let part = self.part(&value, index);
+                values.push(part.unwrap_or_else(|| self.unknown(argument, "is not known from the text")));
+            }
+        }
+        values
+    }
+
     fn construct_expression(&mut self, kind: &Type, items: &[Expression]) -> Value {
         let kind = self.resolved(kind);
         if let [Expression { kind: ExpressionKind::Braces(items), .. }] = items {
             return self.constructed(&kind, items);
         }
-        let values: Vec<Value> = items.iter().take(4096).map(|item| self.evaluate(item)).collect();
+        let values = self.spread(items);
         match (&kind.base, values.len()) {
             (Base::Named(_), _) => {
                 let list = values.into_iter().map(|value| (None, value)).collect();

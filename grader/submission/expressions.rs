@@ -181,7 +181,17 @@ impl Parser<'_> {
     }
 
     fn arguments(&mut self) -> Option<Vec<Expression>> {
-        self.between(|parser| parser.list(|parser| parser.deeper(Self::assignment)))
+        self.between(|parser| parser.list(Self::argument))
+    }
+
+    /// An argument, or `args...`.
+    fn argument(&mut self) -> Option<Expression> {
+        let begin = self.at;
+        let value = self.deeper(Self::assignment)?;
+        if !self.take("...") {
+            return Some(value);
+        }
+        Some(self.node(begin, ExpressionKind::Spread(Box::new(value))))
     }
 
     fn launch(&mut self, callee: Expression) -> Option<ExpressionKind> {

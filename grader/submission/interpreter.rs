@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::effects::FunctionEffects;
 use super::places::{Place, Root};
 use super::program::{Program, Variable, path_means};
+use super::scan_local::INSIDE;
 use super::tree::{Declarator, Expression, Name};
 use super::types::{Base, INT, Type};
 use super::value::{Data, Home, Identity, Value};
@@ -219,7 +220,15 @@ impl<'p> Interpreter<'p> {
         let path = self.path_here();
         let candidates = self.program.variables.get(last)?;
         let shared = |variable: &Variable| path.bytes().zip(variable.path.bytes()).take_while(|(a, b)| a == b).count();
-        candidates.iter().filter(|variable| path_means(written, &variable.path)).max_by_key(|variable| shared(variable))
+        // An enumerator of a function's body is known there alone.
+        let known = |variable: &&Variable| match variable.path.split_once(INSIDE) {
+            Some((function, _)) => {
+                path.strip_prefix(function).is_some_and(|rest| rest.is_empty() || rest.starts_with(INSIDE))
+            }
+            None => true,
+        };
+        let meant = candidates.iter().filter(|variable| path_means(written, &variable.path));
+        meant.filter(known).max_by_key(|variable| shared(variable))
     }
 
     pub fn read_global(&mut self, variable: &'p Variable, expression: &Expression) -> Value {

@@ -38,6 +38,7 @@ mod overloads;
 pub mod owner;
 mod parse_casts;
 mod parse_lambdas;
+mod parse_structs;
 mod parse_types;
 pub mod parser;
 mod places;
@@ -47,6 +48,7 @@ pub mod remarks;
 mod run_to;
 mod scan;
 mod scan_functions;
+mod scan_local;
 mod scan_names;
 mod shapes;
 mod signature;
@@ -68,6 +70,8 @@ mod fixture_tests;
 mod follow_tests;
 #[cfg(test)]
 mod launch_tests;
+#[cfg(test)]
+mod launch_values_tests;
 #[cfg(test)]
 mod robustness_tests;
 

@@ -2,8 +2,9 @@
 
 use super::lexer::TokenKind;
 use super::parser::Parser;
+use super::sites::callee_name;
 use super::tree::{Expression, ExpressionKind};
-use super::types::{Type, Words, known_base};
+use super::types::{Base, Type, Words, known_base};
 
 impl Parser<'_> {
     /// `(type) value`, if that is what stands here.
@@ -26,7 +27,7 @@ impl Parser<'_> {
         let sign = self.token().is_some_and(|next| matches!(&*next.text, "-" | "+" | "&" | "*" | "(" | "["));
         let read = if starts_value && (certain || !sign) { self.deeper(Self::unary) } else { None };
         match read {
-            Some(inner) => Some(self.node(begin, ExpressionKind::Cast(kind, Box::new(inner)))),
+            Some(inner) => Some(self.cast(begin, kind, inner)),
             None => {
                 self.at = begin;
                 None
@@ -75,6 +76,29 @@ impl Parser<'_> {
         let kind = self.type_up_to(self.at + 1, after - 1)?;
         self.at = after;
         let inner = self.is("(").then(|| self.between(Self::expression))??;
-        Some(self.node(begin, ExpressionKind::Cast(kind, Box::new(inner))))
+        Some(self.cast(begin, kind, inner))
+    }
+
+    /// A cast; of memory for one struct, the address of a new one.
+    fn cast(&mut self, begin: usize, kind: Type, inner: Expression) -> Expression {
+        let named = matches!(kind.base, Base::Named(_)) && kind.pointers.len() == 1 && !kind.reference;
+        if !named || !is_memory_for_one(&inner) {
+            return self.node(begin, ExpressionKind::Cast(kind, Box::new(inner)));
+        }
+        let kind = Type { pointers: Vec::new(), ..kind };
+        let made = self.node(begin, ExpressionKind::Construct(kind, Vec::new()));
+        self.node(begin, ExpressionKind::Unary('&', Box::new(made)))
+    }
+}
+
+/// `malloc(sizeof(T))` and `calloc(1, sizeof(T))`.
+fn is_memory_for_one(value: &Expression) -> bool {
+    let ExpressionKind::Call(callee, arguments) = &value.kind else { return false };
+    let is_size = |size: &Expression| matches!(size.kind, ExpressionKind::SizeOf(_) | ExpressionKind::SizeOfType(_));
+    let is_one = |count: &Expression| matches!(&count.kind, ExpressionKind::Number(text) if &**text == "1");
+    match (callee_name(callee), arguments.as_slice()) {
+        (Some("malloc"), [size]) => is_size(size),
+        (Some("calloc"), [count, size]) => is_one(count) && is_size(size),
+        _ => false,
     }
 }

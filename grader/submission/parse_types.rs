@@ -117,11 +117,18 @@ impl Parser<'_> {
         let begin = self.at;
         if self.take("...") {
             let kind = Type::of(Base::Named("...".into()));
-            return Some(Parameter { kind, name: None, name_at: begin, default: None, at: begin..self.at });
+            return Some(Parameter {
+                kind,
+                name: None,
+                name_at: begin,
+                default: None,
+                pack: false,
+                at: begin..self.at,
+            });
         }
         let mut kind = self.type_specifiers()?;
         self.pointers(&mut kind);
-        self.take("...");
+        let pack = self.take("...");
         let mut name_at = self.at;
         let mut name = None;
         if self.is("(") {
@@ -142,11 +149,11 @@ impl Parser<'_> {
         kind.pointers.extend(std::iter::repeat_n(false, usize::min(dimensions, 3)));
         self.skip_attributes();
         let default = if self.take("=") { Some(self.deeper(Self::assignment)?) } else { None };
-        Some(Parameter { kind, name, name_at, default, at: begin..self.at })
+        Some(Parameter { kind, name, name_at, default, pack, at: begin..self.at })
     }
 
     /// `(*kernel)(const float*, int)` or `(&in)[34]`: a type that no rule here needs to know closely.
-    fn function_or_array_name(&mut self, kind: &mut Type) -> Option<Option<Arc<str>>> {
+    pub fn function_or_array_name(&mut self, kind: &mut Type) -> Option<Option<Arc<str>>> {
         let close = self.text.partner(self.at).min(self.end);
         let inside = self.text.tokens.get(self.at + 1..close).unwrap_or_default();
         let name = inside.iter().rfind(|token| token.is_identifier()).map(|token| token.text.clone());

@@ -93,6 +93,12 @@ impl Interpreter<'_> {
                 self.enter_function(function, Entry { template, this, instance, arguments: Some(arguments) });
                 function.body.as_ref().filter(|_| called)
             }
+            Enter::Named { function, name } => {
+                let instance = self.owner_of(name);
+                let template = name.arguments.as_deref();
+                self.enter_function(function, Entry { template, instance, ..Entry::default() });
+                function.body.as_ref()
+            }
             Enter::Lambda { lambda, arguments, outside } => {
                 let captured = self.captured(lambda);
                 let home = if *outside { Home { frame: 0, scopes: 0 } } else { self.home() };
@@ -139,7 +145,11 @@ impl Interpreter<'_> {
                 let shared = configuration.next().unwrap_or_else(nothing);
                 drop(configuration);
                 let (grid, block) = (self.dim3_of(grid), self.dim3_of(block));
-                let n = found.arguments.get(2).map(|value| self.evaluate(value));
+                let packed = |value: &Expression| matches!(value.kind, ExpressionKind::Spread(_));
+                let n = match found.arguments.iter().any(packed) {
+                    true => self.spread(&found.arguments).into_iter().nth(2),
+                    false => found.arguments.get(2).map(|value| self.evaluate(value)),
+                };
                 reached(kernel, grid, block, shared, n)
             }
             ExpressionKind::Call(callee, arguments) => match callee_name(callee) {

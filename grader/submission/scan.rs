@@ -32,8 +32,10 @@ pub struct Scope {
     pub name: Arc<str>,
     /// Whether it is a struct rather than a namespace.
     pub is_struct: bool,
+    /// Whether it stands inside a function.
+    pub local: bool,
     /// Its closing brace.
-    end: usize,
+    pub end: usize,
 }
 
 pub struct Scanner<'a, 'p> {
@@ -41,11 +43,11 @@ pub struct Scanner<'a, 'p> {
     pub program: &'p mut Program,
     pub scopes: Vec<Scope>,
     /// The template list before the declaration that comes next.
-    template: Option<Vec<TemplateParameter>>,
+    pub template: Option<Vec<TemplateParameter>>,
 }
 
 impl Scanner<'_, '_> {
-    fn declaration(&mut self) {
+    pub fn declaration(&mut self) {
         if self.scopes.last().is_some_and(|scope| scope.end <= self.parser.at) {
             self.leave_scope();
             return;
@@ -69,16 +71,16 @@ impl Scanner<'_, '_> {
         }
     }
 
-    fn enter(&mut self, name: Arc<str>, is_struct: bool) {
+    pub fn enter(&mut self, name: Arc<str>, is_struct: bool) {
         let end = self.parser.text.partner(self.parser.at);
-        self.scopes.push(Scope { name, is_struct, end });
+        self.scopes.push(Scope { name, is_struct, local: false, end });
         self.parser.at += 1;
     }
 
     fn leave_scope(&mut self) {
         let Some(scope) = self.scopes.pop() else { return };
         self.parser.at = self.parser.at.max(scope.end.saturating_add(1));
-        if !scope.is_struct {
+        if !scope.is_struct || scope.local {
             return;
         }
         // `struct Config { ... } config;`
@@ -140,7 +142,14 @@ impl Scanner<'_, '_> {
         }
         parser.take("...");
         let name_at = parser.at;
-        let name = if parser.is("=") { None } else { parser.identifier() };
+        let name = if !is_type && parser.is("(") {
+            // `void (*kernel)(const float*, float*, int, float)`
+            parser.function_or_array_name(&mut Type::of(Base::Auto))?
+        } else if parser.is("=") {
+            None
+        } else {
+            parser.identifier()
+        };
         let (mut default_at, mut default, mut default_kind) = (None, None, None);
         if parser.take("=") {
             let begin = parser.at;
@@ -191,7 +200,7 @@ impl Scanner<'_, '_> {
         self.skip_declaration();
     }
 
-    fn enumeration(&mut self) {
+    pub fn enumeration(&mut self) {
         self.parser.at += 1;
         let scoped = self.parser.take("class") || self.parser.take("struct");
         let name = if self.parser.is("{") || self.parser.is(":") { None } else { self.parser.identifier() };

@@ -176,6 +176,9 @@ impl Scanner<'_, '_> {
         // The list before `void Solver<P>::step()` is the struct's own.
         let template = template.filter(|_| !head.owner_is_template);
         let specialisation = head.specialised || template.as_ref().is_some_and(Vec::is_empty);
+        if let Some(body) = &body {
+            self.local_types(&path, body.at.clone());
+        }
         let owner = scope.or(head.owner).filter(|owner| self.program.structs.contains_key(owner));
         self.program.functions.push(Function {
             name,

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::program::{Function, Program, path_means};
-use super::tree::{Declarator, Expression, ExpressionKind, Initial, Lambda, TemplateArgument};
+use super::tree::{Declarator, Expression, ExpressionKind, Initial, Lambda, Name, TemplateArgument};
 use super::walk::{self, Visitor};
 
 /// Ways to one launch, and calls on a way, that are looked at.
@@ -45,6 +45,8 @@ pub enum Enter<'p> {
     Root(&'p Function),
     /// A function through a call.
     Call { function: &'p Function, call: &'p Expression },
+    /// An instance of a function's template that is named as a value: `launch<32, 8>` where nothing calls it.
+    Named { function: &'p Function, name: &'p Name },
     /// A lambda, through a call where one was found; `outside` when it stands outside functions.
     Lambda { lambda: &'p Arc<Lambda>, arguments: &'p [Expression], outside: bool },
 }
@@ -56,6 +58,8 @@ pub struct Sites<'p> {
     pub launches: Vec<Node<'p>>,
     /// Calls by the last part of the callee's name.
     calls: HashMap<&'p str, Vec<Node<'p>>>,
+    /// Instances of functions named as values, by the last part of the name.
+    named: HashMap<&'p str, Vec<Node<'p>>>,
     /// Names of the variables that hold lambdas, by the lambda's first token.
     lambda_names: HashMap<usize, Arc<str>>,
     /// Names of variables and parameters, which may be objects that are called.
@@ -72,6 +76,7 @@ impl<'p> Sites<'p> {
             program,
             launches: Vec::new(),
             calls: HashMap::new(),
+            named: HashMap::new(),
             lambda_names: HashMap::new(),
             variables: HashSet::new(),
             search: Cell::new(0),
@@ -80,14 +85,14 @@ impl<'p> Sites<'p> {
         for (index, function) in program.functions.iter().enumerate() {
             sites.variables.extend(function.parameters.iter().flatten().filter_map(|p| p.name.as_deref()));
             if let Some(body) = &function.body {
-                let mut finder = Finder { sites: &mut sites, function: index, lambdas: Vec::new() };
+                let mut finder = Finder { sites: &mut sites, function: index, lambdas: Vec::new(), callee: None };
                 walk::statement(body, &mut finder);
             }
         }
         let mut variables: Vec<_> = program.variables.values().flatten().collect();
         variables.sort_by_key(|variable| variable.declarator.name_at);
         for variable in variables {
-            let mut finder = Finder { sites: &mut sites, function: OUTSIDE, lambdas: Vec::new() };
+            let mut finder = Finder { sites: &mut sites, function: OUTSIDE, lambdas: Vec::new(), callee: None };
             walk::declarator(&variable.declarator, &mut finder);
         }
         let members = program.structs.values().flat_map(|found| &found.members);
@@ -132,7 +137,7 @@ impl<'p> Sites<'p> {
         let inside = |call: &&Node<'p>| lambda_at.at.contains(&call.expression.at.start);
         let mut callers: Vec<Node<'p>> =
             named.filter(|call| (call.function == node.function || outside) && !inside(call)).cloned().collect();
-        if callers.is_empty() && !outside {
+        if callers.is_empty() && (!outside || !around.is_empty()) {
             // Called where it stands, or handed to somebody.
             callers.push(Node { expression: lambda_at, function: node.function, lambdas: around.to_vec() });
         }
@@ -155,6 +160,10 @@ impl<'p> Sites<'p> {
             }
         }
         visited.pop();
+        if ways.is_empty() && outside && around.is_empty() {
+            // In a constant, and called through a pointer.
+            ways.push(vec![Step { enter: Enter::Lambda { lambda, arguments: &[], outside }, target }]);
+        }
         ways
     }
 
@@ -178,8 +187,34 @@ impl<'p> Sites<'p> {
                 break;
             }
         }
+        if ways.is_empty() && function.template.is_some() {
+            ways = self.ways_by_name(function, target, visited);
+        }
         visited.pop();
         if ways.is_empty() { root() } else { ways }
+    }
+
+    /// The ways to where an instance of a function is named as a value, and into that instance.
+    fn ways_by_name(&self, function: &'p Function, target: usize, visited: &mut Vec<usize>) -> Vec<Vec<Step<'p>>> {
+        let mut ways = Vec::new();
+        for node in self.named.get(&*function.name).into_iter().flatten() {
+            let ExpressionKind::Name(name) = &node.expression.kind else { continue };
+            if visited.contains(&node.function) && node.function != OUTSIDE || !self.means(node, &name.path, function) {
+                continue;
+            }
+            let there = match node.function == OUTSIDE && node.lambdas.is_empty() {
+                true => vec![Vec::new()],
+                false => self.ways_to(node, node.expression.at.start, visited),
+            };
+            for mut way in there {
+                way.push(Step { enter: Enter::Named { function, name }, target });
+                ways.push(way);
+            }
+            if ways.len() >= WAYS {
+                break;
+            }
+        }
+        ways
     }
 
     fn callers<'s>(&'s self, function: &'p Function) -> impl Iterator<Item = &'s Node<'p>> {
@@ -192,10 +227,14 @@ impl<'p> Sites<'p> {
         calls.chain(of_objects).filter(|call| {
             let ExpressionKind::Call(callee, arguments) = &call.expression.kind else { return true };
             let fits = function.parameters.as_ref().is_none_or(|parameters| {
-                let least = parameters.iter().filter(|parameter| parameter.default.is_none()).count();
-                let variadic = parameters.iter().any(|parameter| parameter.kind.to_string().starts_with("..."));
-                arguments.len() >= least.min(arguments.len() + usize::from(variadic))
-                    && (arguments.len() <= parameters.len() || variadic)
+                let least =
+                    parameters.iter().filter(|parameter| parameter.default.is_none() && !parameter.pack).count();
+                let variadic =
+                    parameters.iter().any(|parameter| parameter.pack || parameter.kind.to_string().starts_with("..."));
+                let spread = arguments.iter().any(|argument| matches!(argument.kind, ExpressionKind::Spread(_)));
+                spread
+                    || arguments.len() >= least.min(arguments.len() + usize::from(variadic))
+                        && (arguments.len() <= parameters.len() || variadic)
             });
             let means = match &callee.kind {
                 ExpressionKind::Name(name) => self.means(call, &name.path, function) || function.owner.is_some(),
@@ -247,12 +286,23 @@ struct Finder<'s, 'p> {
     sites: &'s mut Sites<'p>,
     function: usize,
     lambdas: Vec<&'p Expression>,
+    /// Where the name begins that is called or launched next.
+    callee: Option<usize>,
 }
 
 impl<'p> Visitor<'p> for Finder<'_, 'p> {
     fn enter(&mut self, expression: &'p Expression) {
         let node = || Node { expression, function: self.function, lambdas: self.lambdas.clone() };
+        let callee = match &expression.kind {
+            ExpressionKind::Call(callee, _) => Some(callee.at.start),
+            ExpressionKind::Launch(launch) => Some(launch.callee.at.start),
+            _ => None,
+        };
         match &expression.kind {
+            ExpressionKind::Name(name) if name.arguments.is_some() && self.callee != Some(expression.at.start) => {
+                let node = node();
+                self.sites.named.entry(name.last()).or_default().push(node);
+            }
             ExpressionKind::Launch(_) => self.sites.launches.push(node()),
             ExpressionKind::Lambda(lambda) => {
                 self.sites.variables.extend(lambda.parameters.iter().filter_map(|p| p.name.as_deref()));
@@ -276,6 +326,7 @@ impl<'p> Visitor<'p> for Finder<'_, 'p> {
             },
             _ => {}
         }
+        self.callee = callee.or(self.callee);
     }
 
     fn leave(&mut self, expression: &'p Expression) {
@@ -291,6 +342,11 @@ impl<'p> Visitor<'p> for Finder<'_, 'p> {
             Some(Initial::Arguments(items)) => items.first().map(|item| &item.1),
             None => None,
         };
+        let lambda = lambda.map(|value| match &value.kind {
+            // `+[](int n) { ... }`
+            ExpressionKind::Unary('+', inner) => inner,
+            _ => value,
+        });
         if let Some(lambda) = lambda.filter(|value| matches!(value.kind, ExpressionKind::Lambda(_))) {
             self.sites.lambda_names.insert(lambda.at.start, declarator.name.clone());
         }

@@ -13,6 +13,10 @@ impl Parser<'_> {
         let mut statements = Vec::new();
         while self.at < self.end {
             let begin = self.at;
+            if let Some(declared) = self.deeper(Self::local_struct) {
+                statements.extend(declared);
+                continue;
+            }
             let kind = self.deeper(Self::statement_kind).unwrap_or_else(|| {
                 self.at = begin;
                 self.skip_statement();

@@ -70,7 +70,7 @@ impl ExpressionKind {
             | Self::TooTall => 0,
             Self::Name(name) => name.height(),
             Self::Member(part, name) => part.height.max(name.height()),
-            Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) => part.height,
+            Self::Unary(_, part) | Self::Cast(_, part) | Self::SizeOf(part) | Self::Spread(part) => part.height,
             Self::Step { place, .. } => place.height,
             Self::Binary(_, left, right) | Self::Assign(_, left, right) | Self::Index(left, right) => {
                 left.height.max(right.height)
@@ -117,6 +117,8 @@ pub enum ExpressionKind {
     SizeOfType(Type),
     SizeOf(Box<Expression>),
     Lambda(Arc<Lambda>),
+    /// `args...` among a call's arguments.
+    Spread(Box<Expression>),
     /// A value worked out before: a template argument where its template is used.
     Known(Box<Value>),
     /// `new`, `throw` and whatever else has no value here.
@@ -253,6 +255,8 @@ pub struct Parameter {
     /// The name's token, or the parameter's first.
     pub name_at: usize,
     pub default: Option<Expression>,
+    /// Whether it stands for all further arguments: `A... args`.
+    pub pack: bool,
     /// All its tokens.
     pub at: Tokens,
 }

@@ -64,6 +64,7 @@ fn parts<'p>(at: &'p Expression, visitor: &mut dyn Visitor<'p>) {
         ExpressionKind::Unary(_, part)
         | ExpressionKind::Cast(_, part)
         | ExpressionKind::SizeOf(part)
+        | ExpressionKind::Spread(part)
         | ExpressionKind::Member(part, _)
         | ExpressionKind::Step { place: part, .. } => expression(part, visitor),
         ExpressionKind::Binary(_, left, right)
@@ -84,8 +85,9 @@ fn parts<'p>(at: &'p Expression, visitor: &mut dyn Visitor<'p>) {
             arguments.iter().for_each(|argument| expression(argument, visitor));
         }
         ExpressionKind::Launch(launch) => {
-            all(&launch.configuration);
-            all(&launch.arguments);
+            expression(&launch.callee, visitor);
+            launch.configuration.iter().for_each(|part| expression(part, visitor));
+            launch.arguments.iter().for_each(|part| expression(part, visitor));
         }
         ExpressionKind::Lambda(lambda) => {
             lambda.captures.iter().for_each(|capture| expression(&capture.value, visitor));
