@@ -38,16 +38,27 @@ struct grid_group {
 };
 HG_DEVICE grid_group this_grid() { return {}; }
 
+// The size of the tile that a tile is cut from; 0 where that is the block.
+template <class Parent>
+struct hg_cut_from { static constexpr unsigned threads = 0; };
+
 template <unsigned Size, class Parent = void>
 struct thread_block_tile {
+    unsigned cut_from = hg_cut_from<Parent>::threads;
     static_assert(Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
     HG_DEVICE static unsigned first() { return hg_lane() & ~(Size - 1); }
     HG_DEVICE static unsigned mask() { return Size == 32 ? 0xffffffffu : ((1u << (Size & 31)) - 1u) << first(); }
     HG_DEVICE static unsigned thread_rank() { return hg_lane() & (Size - 1); }
     HG_DEVICE static constexpr unsigned size() { return Size; }
     HG_DEVICE static constexpr unsigned num_threads() { return Size; }
-    HG_DEVICE static unsigned meta_group_rank() { return thread_block::thread_rank() / Size; }
-    HG_DEVICE static unsigned meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+    HG_DEVICE unsigned meta_group_rank() const { return (cut_from ? hg_lane() & (cut_from - 1) : thread_block::thread_rank()) / Size; }
+    HG_DEVICE unsigned meta_group_size() const { return ((cut_from ? cut_from : thread_block::size()) + Size - 1) / Size; }
+    // A tile whose type does not say what it is cut from: `thread_block_tile<32>`, as a parameter's is.
+    HG_DEVICE operator thread_block_tile<Size, void>() const {
+        thread_block_tile<Size, void> tile;
+        tile.cut_from = cut_from;
+        return tile;
+    }
     HG_DEVICE void sync(unsigned line = __builtin_LINE()) const { __syncwarp(mask(), line); }
     template <class T> HG_DEVICE T shfl(T v, int source, unsigned line = __builtin_LINE()) const { return __shfl_sync(mask(), v, source, Size, line); }
     template <class T> HG_DEVICE T shfl_up(T v, unsigned d, unsigned line = __builtin_LINE()) const { return __shfl_up_sync(mask(), v, d, Size, line); }
@@ -57,6 +68,8 @@ struct thread_block_tile {
     HG_DEVICE int any(int p, unsigned line = __builtin_LINE()) const { return __any_sync(mask(), p, line); }
     HG_DEVICE int all(int p, unsigned line = __builtin_LINE()) const { return __all_sync(mask(), p, line); }
 };
+template <unsigned Size, class Parent>
+struct hg_cut_from<thread_block_tile<Size, Parent>> { static constexpr unsigned threads = Size; };
 template <unsigned Size, class Group>
 HG_DEVICE thread_block_tile<Size, Group> tiled_partition(const Group&) { return {}; }
 
