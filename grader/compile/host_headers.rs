@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 
 /// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 10] = [
+const HEADERS: [(&str, &str); 11] = [
     ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
     ("math_constants.h", include_str!("cuda_on_host/math_constants.h")),
+    ("hg_math.h", include_str!("cuda_on_host/hg_math.h")),
     ("hg_guards.h", include_str!("cuda_on_host/hg_guards.h")),
     ("hg_atomics.h", include_str!("cuda_on_host/hg_atomics.h")),
     ("hg_host_api.h", include_str!("cuda_on_host/hg_host_api.h")),

@@ -17,6 +17,9 @@
 #include <ctime>
 #include <type_traits>
 #include <utility>
+// As nvcc's headers do: what std says of every kind of number (`isnan`, `abs`, `sqrt` of a float) holds unqualified too.
+#include <math.h>
+#include <stdlib.h>
 
 #define __CUDACC__ 1
 #define __NVCC__ 1
@@ -300,6 +303,12 @@ public:
     HG_DEVICE explicit hg_rounding(unsigned mode) { __builtin_ia32_ldmxcsr((before & ~0x6000u) | mode); }
     HG_DEVICE ~hg_rounding() { __builtin_ia32_ldmxcsr(before); }
 };
+// What has no sign bit to spare is halved first. The bit that goes is kept in the last one: it may decide the rounding.
+template <class T>
+HG_DEVICE T hg_halved(unsigned long long a, T (*convert)(long long)) {
+    const long long half = static_cast<long long>(a >> 1 | (a & 1));
+    return a >> 63 ? 2 * convert(half) : convert(static_cast<long long>(a));
+}
 #define HG_DIRECTED(suffix, mode)                                                                                    \
     HG_SSE(__fadd_##suffix, float, "addss", mode)                                                                    \
     HG_SSE(__fsub_##suffix, float, "subss", mode)                                                                    \
@@ -315,8 +324,11 @@ public:
     HG_CONVERSION(__dsqrt_##suffix, double, double, "x", "sqrtsd", mode)                                             \
     HG_CONVERSION(__double2float_##suffix, float, double, "x", "cvtsd2ss", mode)                                     \
     HG_CONVERSION(__int2float_##suffix, float, int, "r", "cvtsi2ssl", mode)                                          \
-    HG_CONVERSION(hg_ll2float_##suffix, float, long long, "r", "cvtsi2ssq", mode)                                    \
-    HG_DEVICE float __uint2float_##suffix(unsigned a) { return hg_ll2float_##suffix(a); }                            \
+    HG_CONVERSION(__ll2float_##suffix, float, long long, "r", "cvtsi2ssq", mode)                                     \
+    HG_CONVERSION(__ll2double_##suffix, double, long long, "r", "cvtsi2sdq", mode)                                   \
+    HG_DEVICE float __ull2float_##suffix(unsigned long long a) { return hg_halved(a, __ll2float_##suffix); }         \
+    HG_DEVICE double __ull2double_##suffix(unsigned long long a) { return hg_halved(a, __ll2double_##suffix); }      \
+    HG_DEVICE float __uint2float_##suffix(unsigned a) { return __ll2float_##suffix(a); }                             \
     HG_DEVICE float __frcp_##suffix(float a) { return __fdiv_##suffix(1.0f, a); }                                    \
     HG_DEVICE double __drcp_##suffix(double a) { return __ddiv_##suffix(1.0, a); }
 HG_DIRECTED(rd, 0x2000u)
@@ -343,37 +355,21 @@ HG_DEVICE double __dsqrt_rn(double a) { return std::sqrt(a); }
 HG_DEVICE float __double2float_rn(double a) { return static_cast<float>(a); }
 HG_DEVICE float __int2float_rn(int a) { return static_cast<float>(a); }
 HG_DEVICE float __uint2float_rn(unsigned a) { return static_cast<float>(a); }
+HG_DEVICE float __ll2float_rn(long long a) { return static_cast<float>(a); }
+HG_DEVICE float __ull2float_rn(unsigned long long a) { return static_cast<float>(a); }
+HG_DEVICE double __int2double_rn(int a) { return a; }
+HG_DEVICE double __uint2double_rn(unsigned a) { return a; }
+HG_DEVICE double __ll2double_rn(long long a) { return static_cast<double>(a); }
+HG_DEVICE double __ull2double_rn(unsigned long long a) { return static_cast<double>(a); }
 HG_DEVICE float __fdividef(float a, float b) { return a / b; }
 HG_DEVICE float __saturatef(float a) { return a < 0.0f ? 0.0f : a > 1.0f ? 1.0f : a; }
-// Norms of vectors: the square root of the sum of squares.
-HG_DEVICE float normf(int count, const float* p) {
-    double sum = 0.0;
-    for (int at = 0; at < count; ++at) sum += static_cast<double>(p[at]) * p[at];
-    return static_cast<float>(std::sqrt(sum));
-}
-HG_DEVICE float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
-HG_DEVICE double rsqrt(double a) { return 1.0 / std::sqrt(a); }
-HG_DEVICE int __float2int_rn(float a) { return static_cast<int>(std::nearbyint(a)); }
-HG_DEVICE int __float2int_rz(float a) { return static_cast<int>(a); }
-HG_DEVICE int __float2int_ru(float a) { return static_cast<int>(std::ceil(a)); }
-HG_DEVICE int __float2int_rd(float a) { return static_cast<int>(std::floor(a)); }
-HG_DEVICE unsigned __float2uint_rz(float a) { return static_cast<unsigned>(a); }
 HG_DEVICE int __float_as_int(float a) { return hg_from_bits<int>(hg_bits(a)); }
 HG_DEVICE unsigned __float_as_uint(float a) { return hg_from_bits<unsigned>(hg_bits(a)); }
 HG_DEVICE float __int_as_float(int a) { return hg_from_bits<float>(hg_bits(a)); }
 HG_DEVICE float __uint_as_float(unsigned a) { return hg_from_bits<float>(hg_bits(a)); }
 HG_DEVICE long long __double_as_longlong(double a) { return hg_from_bits<long long>(hg_bits(a)); }
 HG_DEVICE double __longlong_as_double(long long a) { return hg_from_bits<double>(hg_bits(a)); }
-HG_DEVICE int __mul24(int a, int b) { return a * b; }
-HG_DEVICE unsigned __umul24(unsigned a, unsigned b) { return a * b; }
-HG_DEVICE int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
-HG_DEVICE unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32); }
-HG_DEVICE int __popc(unsigned a) { return __builtin_popcount(a); }
-HG_DEVICE int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
-HG_DEVICE int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsigned>(a)); }
-HG_DEVICE int __clzll(long long a) { return a == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(a)); }
-HG_DEVICE int __ffs(int a) { return __builtin_ffs(a); }
-HG_DEVICE int __ffsll(long long a) { return __builtin_ffsll(a); }
+#include "hg_math.h"
 // What nvcc takes for granted has to hold: where it does not, a GPU does anything.
 HG_DEVICE constexpr void hg_assumed(bool holds) {
     if (!holds) hg_trap(3);
