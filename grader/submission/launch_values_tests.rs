@@ -138,6 +138,7 @@ fn types_declared_inside_a_function_are_known_there() {
             "struct { const char* name; Launch kernel; int steps; } rows[] = {{\"x\", twoStep, 2}}; for (auto& row : rows) { row.kernel<<<grid, block>>>(a, b, n, 0.2f); }",
         ),
         ("enum", "enum { A, B }; const int h[2] = {4, 8}; twoStep<<<grid, dim3(32, h[B])>>>(a, b, n, 0.2f);"),
+        ("enum class", "enum class M { A = 1, B = 8 }; twoStep<<<grid, dim3(32, (int)M::B)>>>(a, b, n, 0.2f);"),
         (
             "method",
             "struct L { int h; int twice() const { return 2 * h; } } l = {4}; twoStep<<<grid, dim3(32, l.twice())>>>(a, b, n, 0.2f);",

@@ -142,8 +142,9 @@ impl Parser<'_> {
     fn defines_type(&self) -> bool {
         let rest = self.text.tokens.get(self.at..self.end).unwrap_or_default();
         let stop = rest.iter().take(30).find(|token| matches!(&*token.text, "{" | ";" | "="));
+        let scoped = self.is("enum") && (self.next_is("class") || self.next_is("struct"));
         stop.is_some_and(|token| token.is("{"))
-            && !self.ahead(2).is_some_and(|token| token.is_identifier() && !token.is("final"))
+            && !self.ahead(if scoped { 3 } else { 2 }).is_some_and(|token| token.is_identifier() && !token.is("final"))
     }
 
     fn jump(&mut self) -> Option<StatementKind> {
