@@ -111,7 +111,16 @@ fn kernels_written_by_different_people_are_not_alike() {
     ];
     let bounds = ["register_tile", "spilled_registers"];
     let others = ["launch_halves_r", "older_one_in_a_namespace"];
-    assert_eq!(alike, [host_code.to_vec(), launches.to_vec(), others.to_vec(), bounds.to_vec()]);
+    let ways_to_a_launch = [
+        "argument_pack",
+        "enumerated_block",
+        "kernel_table_by_index",
+        "lambda_in_constant",
+        "named_instance",
+        "struct_in_function",
+    ];
+    let expected = [ways_to_a_launch.to_vec(), host_code.to_vec(), launches.to_vec(), others.to_vec(), bounds.to_vec()];
+    assert_eq!(alike, expected);
 }
 
 #[test]

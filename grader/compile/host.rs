@@ -348,6 +348,8 @@ fn preprocess(gxx: &HostCompiler, folder: &Path, more: &[&str], stop: &Stop) -> 
             "-std=c++17",
             // What it defines for a text to see is what nvcc's host compiler defines.
             "-O3",
+            // Where a distribution turns it on, memcpy is a function of its headers'.
+            "-U_FORTIFY_SOURCE",
             "-w",
             "-fno-diagnostics-show-caret",
             "-Iinclude",

@@ -370,11 +370,12 @@ struct Lent {
 }
 
 impl Runner for Lent {
-    /// A context can also die of what another process did to the GPU. So a kernel's crash is told when it crashes again, in a
-    /// fresh worker; nothing else that this process grades runs meanwhile.
+    /// A context can also die of what another process did to the GPU, and a launch be held up while the driver ends a kernel of
+    /// another's. So a crash or a hang is told when it comes again, in a fresh worker; nothing else that this process grades
+    /// runs meanwhile.
     fn run(&mut self, trial: &Trial) -> Result<Observation> {
         let seen = self.run_once(trial)?;
-        if !matches!(seen.fault, Some(RunFault::Crash { .. })) {
+        if !matches!(seen.fault, Some(RunFault::Crash { .. } | RunFault::Hang { .. })) {
             return Ok(seen);
         }
         let _alone = self.desk.turn.alone();
