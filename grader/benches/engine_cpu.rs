@@ -74,6 +74,7 @@ impl Kernel {
             kernel: name.to_owned(),
             source: Arc::from(source),
             geometry: Arc::new(geometry),
+            loads: None,
         };
         Self { program, _builds: builds }
     }

@@ -23,11 +23,12 @@ use super::once::{self, key_of_gxx};
 use super::preprocessed::Preprocessed;
 use super::process::{Finished, Limit, Limits, Stop, Tool};
 pub use super::rewrite::HostCode;
-use super::rewrite::to_cpp;
+use super::rewrite::{EXTERNAL, External, LABEL, external, is_attribute, to_cpp};
 use super::scratch::{Scratch, scratch};
+use super::tables;
 use super::thread_loops::{MADE, thread_loops};
 use super::toolkit::HostCompiler;
-use super::unseen::{first_unseen, inlined};
+use super::unseen::{Unseen, inlined};
 use crate::submission::constructs::starts_assembly;
 use crate::submission::lexer::lex;
 
@@ -61,11 +62,13 @@ const COMMON: [&str; 15] = [
 const FAST: [&str; 2] = ["-O2", "-fno-semantic-interposition"];
 /// Inlining must be as thorough as nvcc's (a helper's repeated reads merge only once it is inlined); merging reads across
 /// loop iterations, or vectorising across gaps, would count what nvcc does not.
-const CHECKED: [&str; 15] = [
+const CHECKED: [&str; 16] = [
     "-O3",
     "-fno-semantic-interposition",
     "-fno-tree-vectorize",
     "-fno-predictive-commoning",
+    // It makes a variable that nobody writes a constant, whose reads have no hooks.
+    "-fno-ipa-reference-addressable",
     // It makes one load of the bytes of a word and leaves the narrow ones, so that both would be counted.
     "-fdisable-tree-bswap",
     "-ftrivial-auto-var-init=pattern",
@@ -93,8 +96,12 @@ const INLINING: [&str; 8] = [
     "large-function-growth=100000",
 ];
 
-/// The symbol whose value is the line of an access without a hook, in objects that have one.
-pub const UNSEEN: &str = "hg_unseen_access_at_line";
+/// The symbol whose value is the line of a structure that a call takes or gives and no hook sees.
+pub const UNSEEN_CALL: &str = "hg_unseen_call_at_line";
+/// What names begin with whose ends are constant tables, and whose values are lines of their reads: of those that have hooks
+/// here, and of those that have none.
+pub const TABLE: &str = "hg_table.";
+pub const UNSEEN_TABLE: &str = "hg_unseen_table.";
 
 /// How often host code is left out before g++'s rejection counts: one missing header shows at a time.
 const LEFT_OUT: usize = 24;
@@ -243,6 +250,10 @@ fn build_with(
     let (fast, checked) = (fast?, checked.transpose()?);
     let fast_object = match fast.outcome {
         Outcome::Compiled(object) => object,
+        Outcome::Rejected(said) => {
+            let outcome = Outcome::Rejected(naming_externals(said));
+            return Ok(without_product::<PathBuf, _>(Build { outcome, ..fast }));
+        }
         outcome => return Ok(without_product(Build { outcome, ..fast })),
     };
     let checked = match checked {
@@ -255,23 +266,41 @@ fn build_with(
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
 }
 
+/// What the linker says of variables that nothing defines, without the names that they have here.
+fn naming_externals(mut said: Diagnostics) -> Diagnostics {
+    for error in &mut said.shown {
+        if let Some((_, behind)) = error.message.split_once(EXTERNAL) {
+            let name: String = behind.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').collect();
+            error.message = format!("nothing in heat.cu defines the `extern` variable {name}");
+        }
+    }
+    said
+}
+
 /// What is left for g++ and is never built. Assembly could define what the kernel's `extern` variables mean, and take in any
 /// file; a name of the grader's own could pass for it.
 fn never_built(cpp: &str) -> Option<Diagnostics> {
     let lines: Vec<_> = own_lines(cpp).collect();
-    let is_worth_reading = |line: &str| line.contains("asm") || MADE.iter().any(|prefix| line.contains(prefix));
+    let words = ["asm", "extern", "alias", "weakref"].into_iter().chain(MADE);
+    let is_worth_reading = |line: &str| words.clone().any(|word| line.contains(word));
     if !lines.iter().any(|(_, line)| is_worth_reading(line)) {
         return None;
     }
     let text: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
-    let tokens = lex(&text.join("\n")).tokens;
+    let text = text.join("\n");
+    let tokens = lex(&text).tokens;
     let (token, message) = tokens.iter().enumerate().find_map(|(at, token)| {
         let is_made = token.is_identifier() && MADE.iter().any(|prefix| token.text.starts_with(prefix));
-        if starts_assembly(&tokens, at) {
-            Some((token, "inline assembly (asm) outside the kernel, which is never assembled here".to_owned()))
+        let says = if starts_assembly(&tokens, at) && !text[token.span.start..].starts_with(LABEL) {
+            "inline assembly (asm) outside the kernel, which is never assembled here".to_owned()
+        } else if token.is("extern") && external(&tokens, at) == External::Odd {
+            "an `extern` variable that nothing in heat.cu defines".to_owned()
+        } else if ["alias", "weakref"].contains(&token.text.trim_matches('_')) && is_attribute(&tokens, at) {
+            format!("the attribute {}, which makes one name another's", token.text)
         } else {
-            is_made.then(|| (token, format!("the name {} is the grader's own here", token.text)))
-        }
+            is_made.then(|| format!("the name {} is the grader's own here", token.text))?
+        };
+        Some((token, says))
     })?;
     let line = lines.get((token.line as usize).saturating_sub(1)).map(|((_, line), _)| *line);
     let (column, source_line) = (None, None);
@@ -435,32 +464,55 @@ impl Bench<'_> {
         let key = self.key("checked", &[&flags[..], &LINK].concat()).with(&text);
         once::object(self.shelf, &key, object.clone(), || {
             let compiled = self.assembly(&text, &flags)?;
-            let Outcome::Compiled((mut assembly, mut unseen)) = compiled.outcome else {
+            let Outcome::Compiled((assembly, unseen)) = compiled.outcome else {
                 return Ok(without_product(compiled));
             };
-            if unseen.is_some() {
-                let thorough = [&flags[..], &INLINING].concat();
-                let again = self.assembly(&inlined(&text).unwrap_or_else(|| text.clone()), &thorough)?;
-                if let Outcome::Compiled(better) = again.outcome {
-                    (assembly, unseen) = better;
-                }
-            }
-            let note =
-                unseen.map_or_else(String::new, |line| format!("\t.globl\t{UNSEEN}\n\t.set\t{UNSEEN}, {line}\n"));
-            self.write("checked.s", &(with_red_zones(&assembly) + &note))?;
+            let (assembly, notes) = self.with_all_hooks(text, &flags, assembly, unseen)?;
+            self.write("checked.s", &(with_red_zones(&assembly) + &notes))?;
             let finished = self.tool().args(LINK).args(["checked.s", "-o", "checked.so"]).run()?;
             judge(&finished, self.source, self.folder, || Ok(object))
         })
     }
 
-    /// What g++ makes of a text with hooks, and the line of the first access that has none.
-    fn assembly(&self, text: &str, flags: &[&str]) -> Result<Build<(String, Option<u32>)>> {
+    /// The assembly of a text in which as few accesses as can be are unseen, and symbols for those that still are.
+    fn with_all_hooks(
+        &self,
+        mut text: String,
+        flags: &[&str],
+        mut assembly: String,
+        mut unseen: Unseen,
+    ) -> Result<(String, String)> {
+        let (with_variables, tables) = tables::writable(&text, &unseen.tables);
+        if !tables.is_empty()
+            && let Outcome::Compiled(better) = self.assembly(&with_variables, flags)?.outcome
+        {
+            (assembly, unseen) = better;
+            text = with_variables;
+        }
+        if unseen.call.is_some() {
+            let thorough = [flags, &INLINING].concat();
+            let again = self.assembly(&inlined(&text).unwrap_or(text), &thorough)?;
+            if let Outcome::Compiled(better) = again.outcome {
+                (assembly, unseen) = better;
+            }
+        }
+        let note = |symbol: &str, line: u32| format!("\t.globl\t{symbol}\n\t.set\t{symbol}, {line}\n");
+        let mut notes = unseen.call.map_or_else(String::new, |line| note(UNSEEN_CALL, line));
+        for (name, line) in tables {
+            let still = unseen.tables.get(&name);
+            notes += &note(&format!("{}{name}", if still.is_some() { UNSEEN_TABLE } else { TABLE }), line);
+        }
+        Ok((assembly, notes))
+    }
+
+    /// What g++ makes of a text with hooks, and what has none.
+    fn assembly(&self, text: &str, flags: &[&str]) -> Result<Build<(String, Unseen)>> {
         self.write("checked.ii", text)?;
         let compiled = self.tool().args(flags.iter().copied()).args(["checked.ii", "-o", "checked.s"]).run()?;
         judge(&compiled, self.source, self.folder, || {
             let left = |name: &str| fs::read(self.folder.join(name)).with_context(|| format!("g++ left no {name}"));
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            Ok((text(left("checked.s")?), first_unseen(&text(left("checked.tsan")?))))
+            Ok((text(left("checked.s")?), Unseen::of(&text(left("checked.tsan")?))))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The kernels that PTX holds, and what ptxas says they take.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::{Captures, Match, Regex};
@@ -74,6 +75,21 @@ pub fn most_threads(ptx: &str, kernel: &str) -> Option<u32> {
     bounds.all(|other| other == Some(first)).then_some(first)
 }
 
+/// Mangled names of the global variables that instructions, or the initial values of others, use: what a compiler folded is
+/// not among them.
+pub fn variables_used(ptx: &str) -> BTreeSet<String> {
+    static DECLARED: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^[\w\s.]*\.global\s[^=;{}]*?([\w$]+)\s*(?:\[\d*\])*\s*(=|;)"));
+    let (mut declared, mut used) = (BTreeSet::new(), BTreeSet::new());
+    for line in ptx.lines() {
+        let found = DECLARED.captures(line);
+        declared.extend(found.as_ref().map(|found| found[1].to_owned()));
+        let rest = found.and_then(|found| found.get(0)).map_or(0, |head| head.end());
+        used.extend(line[rest..].split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').map(str::to_owned));
+    }
+    declared.intersection(&used).cloned().collect()
+}
+
 /// Registers a thread of the kernel, by its path likewise: of its instances the fewest, since which is launched is not known.
 pub fn registers(uses: &[KernelUse], kernel: &str) -> Option<u32> {
     of_kernel(uses, kernel, |used| &used.name).map(|used| used.registers).min()
@@ -113,4 +129,18 @@ pub(super) fn kernel_uses(said: &str) -> Vec<KernelUse> {
         }
     }
     kernels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_instructions_name_are_used() {
+        let ptx = ".global .align 4 .b8 folded[16] = {255, 1};\n.global .align 4 .b8 _ZZ1kE5table[20];\n\
+                   .visible .global .align 8 .u64 pointer = generic(behind);\n.global .align 4 .b8 behind[4] = {1};\n\
+                   .entry k(\n.param .u64 k_0\n)\n{\nmov.u64 %rd16, _ZZ1kE5table;\nld.global.u64 %rd1, [pointer];\n}\n";
+        let used: Vec<_> = variables_used(ptx).into_iter().collect();
+        assert_eq!(used, ["_ZZ1kE5table", "behind", "pointer"]);
+    }
 }

@@ -26,6 +26,7 @@ pub mod ptx;
 mod rewrite;
 pub mod scratch;
 mod spelling;
+mod tables;
 pub mod thread_loops;
 pub mod toolkit;
 mod unreached;

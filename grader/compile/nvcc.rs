@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::conditions::{LeftIn, grown_too_large, has_conditions};
 use super::diagnostics::{self, Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern, plain};
 use super::kernels::kernel_uses;
-pub use super::kernels::{Entry, KernelUse, entries, most_threads, registers};
+pub use super::kernels::{Entry, KernelUse, entries, most_threads, registers, variables_used};
 use super::naming::Naming;
 use super::preprocessed::Preprocessed;
 use super::process::{Finished, Limit, Limits, Tool};
@@ -198,6 +198,7 @@ fn to_ptx_within(
     if naming.as_ref().is_some_and(|naming| naming.is_at_fault(&finished)) {
         finished = run(source)?;
     }
+    let mut grown = None;
     let mut build = judge(&finished, source, folder.path(), || {
         let text = fs::read_to_string(folder.path().join("heat.ptx")).context("nvcc left no readable PTX")?;
         let preprocessed = fs::read(folder.path().join(PREPROCESSED)).ok();
@@ -205,11 +206,16 @@ fn to_ptx_within(
         let preprocessed = preprocessed.and_then(|bytes| {
             let text = String::from_utf8_lossy(&bytes);
             let own = naming.as_ref().map_or(&*text, |naming| naming.taken_off(&text));
-            grown_too_large(own).is_none().then(|| Preprocessed::of(own, left_in.flatten()))
+            grown = grown_too_large(own);
+            grown.is_none().then(|| Preprocessed::of(own, left_in.flatten()))
         });
         let (text, entry) = naming.as_ref().map_or((text.clone(), None), |naming| naming.taken_from(&text));
         Ok(Ptx { text, entry, preprocessed })
     })?;
+    if let Some(sentence) = grown {
+        // Unread, it cannot be held against what g++ makes of heat.cu.
+        build.outcome = Outcome::LimitHit { limit: Limit::Memory, sentence };
+    }
     if let Some(naming) = &naming {
         build.warnings.shown.retain(|said| !said.message.contains(&naming.name));
     }

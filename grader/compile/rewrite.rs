@@ -15,6 +15,12 @@ const SHARED: &str = "hg_shared_qualifier";
 /// The symbol of dynamic shared memory (hooks.inc).
 const DYNAMIC: &str = "hg_dynamic_shared";
 
+/// What an `extern` variable is called that heat.cu declares: one that it does not define is nobody's then, and no variable of
+/// a library that happens to have its name.
+pub(super) const EXTERNAL: &str = "hg_external_";
+/// Begins an assembler name of the grader's own: no preprocessor leaves a comment.
+pub(super) const LABEL: &str = "__asm__/*hg*/(";
+
 /// Attributes that nvcc passes over and by which g++ leaves out its hooks or checks.
 const UNWATCHED: [&str; 16] = [
     "no_sanitize",
@@ -77,15 +83,20 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
             edits.replace(token.span.start..tokens[end].span.end, "unused");
         }
     }
-    let own: Vec<Range<usize>> = own_lines(preprocessed).map(|(_, line)| range_in(preprocessed, line)).collect();
+    let own = OwnText::of(preprocessed);
+    for position in (0..tokens.len()).filter(|&at| tokens[at].is("extern") && own.holds(&tokens[at])) {
+        let External::Variables(names) = external(&tokens, position) else { continue };
+        for (name, place) in names {
+            edits.insert(place, format!(" {LABEL}\"{EXTERNAL}{}\")", name.text));
+        }
+    }
     for token in tokens.iter().filter(|token| BUILTIN_COPIES.iter().any(|(builtin, _)| token.is(builtin))) {
-        let line = own.partition_point(|line| line.end <= token.span.start);
-        if own.get(line).is_some_and(|line| line.contains(&token.span.start)) {
+        if own.holds(token) {
             let plain = BUILTIN_COPIES.iter().find(|(builtin, _)| token.is(builtin)).map_or("", |(_, plain)| plain);
             edits.replace(token.span.clone(), plain);
         }
     }
-    for pragma in optimize_pragmas(preprocessed) {
+    for pragma in linking_pragmas(preprocessed) {
         edits.blank(pragma);
     }
     let dropped = match host {
@@ -99,9 +110,94 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
     edits.apply(preprocessed)
 }
 
+/// The lines of a preprocessed text that are heat.cu's own.
+pub(super) struct OwnText(Vec<Range<usize>>);
+
+impl OwnText {
+    pub fn of(preprocessed: &str) -> Self {
+        Self(own_lines(preprocessed).map(|(_, line)| range_in(preprocessed, line)).collect())
+    }
+
+    pub fn holds(&self, token: &Token) -> bool {
+        let line = self.0.partition_point(|line| line.end <= token.span.start);
+        self.0.get(line).is_some_and(|line| line.contains(&token.span.start))
+    }
+}
+
+/// What a declaration with `extern` declares.
+#[derive(Debug, PartialEq)]
+pub(super) enum External<'t> {
+    /// Functions, what it also defines, what is shared, or nothing.
+    Other,
+    /// Variables of a namespace: the name of each, and the place behind its declarator.
+    Variables(Vec<(&'t Token, usize)>),
+    /// A variable that cannot be given a name of its own.
+    Odd,
+}
+
+/// What the `extern` at a position declares.
+pub(super) fn external(tokens: &[Token], position: usize) -> External<'_> {
+    const ATTRIBUTES: [&str; 5] = ["__attribute__", "__attribute", "alignas", "decltype", "__typeof__"];
+    let linkage = tokens.get(position + 1).is_some_and(|next| !next.is_identifier());
+    let begin = position + if linkage { 2 } else { 1 };
+    let start = tokens[..position].iter().rposition(ends_before_declaration).map_or(0, |end| end + 1);
+    if tokens[start..position].iter().any(|token| token.is(SHARED)) {
+        return External::Other;
+    }
+    let (mut names, mut depth, mut weak) = (Vec::new(), 0, false);
+    let mut at = begin;
+    while let Some(token) = tokens.get(at) {
+        let last = &tokens[at - 1];
+        match &*token.text {
+            _ if token.is(SHARED) || token.is("template") || token.is("__asm__") => return External::Other,
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            ">>" => depth -= 2,
+            "(" if depth <= 0 && ATTRIBUTES.iter().any(|word| last.is(word)) => {
+                let close = matching(tokens, at, ["(", ")"]);
+                weak |= tokens[at..close].iter().any(|word| word.text.contains("weak"));
+                at = close;
+            }
+            "(" if depth <= 0 => {
+                let is_pointer = tokens.get(at + 1).is_some_and(|next| next.is("*"));
+                return if is_pointer { External::Odd } else { External::Other };
+            }
+            "{" => {
+                const CLASSES: [&str; 4] = ["struct", "class", "union", "enum"];
+                let class = tokens[begin..at].iter().any(|token| CLASSES.iter().any(|key| token.is(key)));
+                return if class { External::Odd } else { External::Other };
+            }
+            "=" if depth <= 0 => return External::Other,
+            "[" if depth <= 0 && last.is_identifier() => names.push((last, None)),
+            "]" if depth <= 0 => {
+                if let Some((_, place)) = names.last_mut() {
+                    *place = Some(token.span.end);
+                }
+            }
+            "," | ";" if depth <= 0 => {
+                if last.is_identifier() {
+                    names.push((last, Some(last.span.end)));
+                }
+                let named = last.is_identifier() || last.is("]");
+                if !named || weak {
+                    return External::Odd;
+                }
+                if token.is(";") {
+                    let placed: Option<Vec<_>> = names.into_iter().map(|(name, place)| Some((name, place?))).collect();
+                    let local = in_function(&tokens[..start]);
+                    return placed.filter(|_| !local).map_or(External::Odd, External::Variables);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    External::Other
+}
+
 /// Edits of a text, by byte range.
 #[derive(Default)]
-struct Edits {
+pub(super) struct Edits {
     all: Vec<(Range<usize>, Edit)>,
 }
 
@@ -112,7 +208,7 @@ enum Edit {
 }
 
 impl Edits {
-    fn replace(&mut self, span: Range<usize>, text: impl Into<String>) {
+    pub(super) fn replace(&mut self, span: Range<usize>, text: impl Into<String>) {
         self.all.push((span, Edit::Text(text.into())));
     }
 
@@ -120,12 +216,12 @@ impl Edits {
         self.replace(at..at, text);
     }
 
-    fn blank(&mut self, span: Range<usize>) {
+    pub(super) fn blank(&mut self, span: Range<usize>) {
         self.all.push((span, Edit::Blank));
     }
 
     /// Applies them in order; one inside another is dropped.
-    fn apply(mut self, text: &str) -> String {
+    pub(super) fn apply(mut self, text: &str) -> String {
         self.all.sort_by_key(|(span, _)| (span.start, std::cmp::Reverse(span.end)));
         let mut out = String::with_capacity(text.len() + text.len() / 16);
         let mut at = 0;
@@ -156,7 +252,7 @@ fn blank(line: &str, out: &mut String) {
 }
 
 /// Whether the word at a position is an attribute with arguments: `__attribute__((...))`, `[[gnu::...]]`.
-fn is_attribute(tokens: &[Token], position: usize) -> bool {
+pub(super) fn is_attribute(tokens: &[Token], position: usize) -> bool {
     if !tokens.get(position + 1).is_some_and(|token| token.is("(")) {
         return false;
     }
@@ -176,8 +272,9 @@ fn is_attribute(tokens: &[Token], position: usize) -> bool {
     false
 }
 
-/// Lines that set how what follows is optimised. A function that is optimised otherwise passes g++'s hooks by.
-fn optimize_pragmas(text: &str) -> Vec<Range<usize>> {
+/// Lines that set how what follows is optimised or linked. A function that is optimised otherwise passes g++'s hooks by; nvcc
+/// makes nothing of another symbol.
+fn linking_pragmas(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     let lines = text.split_inclusive('\n').map(|line| {
         let span = start..start + line.len();
@@ -189,14 +286,18 @@ fn optimize_pragmas(text: &str) -> Vec<Range<usize>> {
             line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '#').filter(|word| !word.is_empty());
         let first = words.next().unwrap_or_default();
         let pragma = first == "#pragma" || (first == "#" && words.next() == Some("pragma"));
+        let optimises = |word: &str| word.contains("optimize") || word.ends_with("options");
         pragma
-            && words.next() == Some("GCC")
-            && words.next().is_some_and(|word| word.contains("optimize") || word.ends_with("options"))
+            && match words.next() {
+                Some("weak" | "redefine_extname") => true,
+                Some("GCC") => words.next().is_some_and(optimises),
+                _ => false,
+            }
     };
     lines.filter(|(line, _)| line.trim_start().starts_with('#') && sets(line)).map(|(_, span)| span).collect()
 }
 
-fn before(tokens: &[Token], position: usize) -> Option<&Token> {
+pub(super) fn before(tokens: &[Token], position: usize) -> Option<&Token> {
     tokens.get(position.checked_sub(1)?)
 }
 
@@ -220,7 +321,7 @@ fn shared(tokens: &[Token], position: usize, edits: &mut Edits) {
             view(tokens, start, position, end, edits);
         } else {
             edits.blank(external.span.clone());
-            edits.insert(dynamic_label_place(&tokens[position..=end]), format!(" __asm__(\"{DYNAMIC}\")"));
+            edits.insert(dynamic_label_place(&tokens[position..=end]), format!(" {LABEL}\"{DYNAMIC}\")"));
             let alignment = move_alignas(tokens, position, end, edits);
             edits.replace(tokens[position].span.clone(), alignment + "extern __thread");
         }
@@ -251,7 +352,7 @@ fn view(tokens: &[Token], start: usize, position: usize, end: usize, edits: &mut
 }
 
 /// Whether the text after these tokens stands in a function's body, rather than in a namespace or class.
-fn in_function(before: &[Token]) -> bool {
+pub(super) fn in_function(before: &[Token]) -> bool {
     let mut depth = 0;
     for (index, token) in before.iter().enumerate().rev() {
         depth += i32::from(token.is("}")) - i32::from(token.is("{"));
@@ -279,7 +380,7 @@ fn move_alignas(tokens: &[Token], position: usize, end: usize, edits: &mut Edits
     text
 }
 
-fn ends_before_declaration(token: &Token) -> bool {
+pub(super) fn ends_before_declaration(token: &Token) -> bool {
     [";", "{", "}", ":", ")"].iter().any(|end| token.is(end))
 }
 
@@ -383,14 +484,43 @@ mod tests {
 
     #[test]
     fn dynamic_shared_arrays_share_one_symbol() {
-        let expected = "extern __thread float t[] __asm__(\"hg_dynamic_shared\");";
+        let expected = "extern __thread float t[] __asm__/*hg*/(\"hg_dynamic_shared\");";
         assert_eq!(squeezed("extern hg_shared_qualifier float t[];"), expected);
         assert_eq!(squeezed("hg_shared_qualifier extern float t[];"), expected);
         let attributes = squeezed("extern hg_shared_qualifier float t[] __attribute__((aligned(16)));");
         assert_eq!(
             attributes,
-            "extern __thread float t[] __asm__(\"hg_dynamic_shared\") __attribute__((aligned(16)));"
+            "extern __thread float t[] __asm__/*hg*/(\"hg_dynamic_shared\") __attribute__((aligned(16)));"
         );
+    }
+
+    #[test]
+    fn what_heat_cu_only_declares_is_nothing_of_a_librarys() {
+        let text = "extern float a, b[2][3]; extern \"C\" { extern char _DYNAMIC[8]; }\n#pragma weak a = stdout\nextern \"C\" Pair<int, 2> c;";
+        let expected = "extern float a __asm__/*hg*/(\"hg_external_a\"), b[2][3] __asm__/*hg*/(\"hg_external_b\"); extern \"C\" { \
+                        extern char _DYNAMIC[8] __asm__/*hg*/(\"hg_external__DYNAMIC\"); } extern \"C\" Pair<int, 2> c \
+                        __asm__/*hg*/(\"hg_external_c\");";
+        assert_eq!(squeezed(&format!("# 1 \"heat.cu\"\n{text}")), format!("# 1 \"heat.cu\" {expected}"));
+        let of = |text: &str| {
+            external(&lex(text).tokens, lex(text).tokens.iter().position(|token| token.is("extern")).unwrap())
+                == External::Odd
+        };
+        for odd in [
+            "extern float a __attribute__((weak));",
+            "void f() { extern float a; }",
+            "extern void (*f)(int);",
+            "extern struct S { int x; } s;",
+        ] {
+            assert!(of(odd), "{odd}");
+        }
+        for other in [
+            "extern \"C\" float f(float);",
+            "extern const float a = 3;",
+            "extern template struct S<3>;",
+            "extern \"C\" void f() { }",
+        ] {
+            assert_eq!(squeezed(other), other);
+        }
     }
 
     #[test]

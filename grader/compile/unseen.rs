@@ -1,11 +1,12 @@
 //! Accesses that g++'s hooks do not see, found in its own account of a function. Pure.
 //!
 //! `-fsanitize=thread` puts a hook before each load and store of an assignment, and none before the structure that a call
-//! takes or gives by value straight in memory (`take(*p)`, `a[i] = make()`). What is inlined is an assignment again.
+//! takes or gives by value straight in memory (`take(*p)`, `a[i] = make()`). What is inlined is an assignment again. Nor does
+//! it put one before a load of what never changes (`weights[i]` of a `const` table): see [`super::tables`].
 //! Source: GCC's gcc/tsan.cc (instrument_gimple), and the text that -fdump-tree-tsan-lineno-uid writes, where each variable has
 //! a number behind its name (`tileD.2360`) and a value on its way has only that (`D.2490`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -19,12 +20,26 @@ const ENTRY: &str = "hg_kernel";
 /// Bytes of an account that is read: a kernel's is 30 KB, and one that nobody has read says nothing.
 const MOST: usize = 16 << 20;
 
-/// The line of heat.cu, 0 where it is not known, of the first access without a hook in what the kernel may call.
-pub fn first_unseen(dump: &str) -> Option<u32> {
-    if dump.len() > MOST {
-        return Some(0);
+/// What has no hook in what the kernel may call. Lines are of heat.cu, 0 where they are not known.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// The line of the first call that takes or gives a structure straight in memory.
+    pub call: Option<u32>,
+    /// Variables outside the functions that are read at no fixed place, and the line of a read of each.
+    pub tables: BTreeMap<String, u32>,
+}
+
+impl Unseen {
+    /// As g++'s account of the functions has it.
+    pub fn of(dump: &str) -> Self {
+        if dump.len() > MOST {
+            return Self { call: Some(0), ..Self::default() };
+        }
+        let functions = functions(dump);
+        let reached = reached(&functions);
+        let call = reached.iter().find_map(|function| function.first_unseen());
+        Self { call, tables: reached.iter().flat_map(|function| function.unseen_tables()).collect() }
     }
-    reached(&functions(dump)).into_iter().find_map(Function::first_unseen)
 }
 
 /// A function of a dump.
@@ -74,18 +89,40 @@ impl Function<'_> {
         let mut own = HashSet::new();
         for line in &self.lines {
             let (statement, at) = bare(line);
-            if let Some(name) = declared(&statement) {
-                own.insert(name.to_owned());
-            }
-            // The head of a function: its parameters are its own.
-            if !line.starts_with(' ') && line.ends_with(')') {
-                own.extend(parameters(&statement));
-            }
+            own.extend(own_names(line, &statement));
             if line.starts_with(' ') && operands(&statement).into_iter().any(|operand| is_elsewhere(operand, &own)) {
                 return Some(at);
             }
         }
         None
+    }
+
+    /// Names and lines of the variables of others that it reads without a hook.
+    fn unseen_tables(&self) -> Vec<(String, u32)> {
+        static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"([\w$]+)(?:<[^=;]*>)?D\.\d+"));
+        let (mut own, mut found, mut hooked) = (HashSet::new(), Vec::new(), false);
+        for line in &self.lines {
+            let (statement, at) = bare(line);
+            own.extend(own_names(line, &statement));
+            if statement.contains("__tsan_") {
+                hooked |= statement.contains("_read");
+                continue;
+            }
+            let Some((_, read)) = statement.split_once(" = ") else {
+                hooked = false;
+                continue;
+            };
+            // The address for the hook of the statement that follows.
+            if read.starts_with('&') {
+                continue;
+            }
+            let is_load = operands(&statement).is_empty() && is_elsewhere(read.trim_end_matches(';'), &own);
+            if is_load && !std::mem::take(&mut hooked) {
+                found.extend(NAME.captures_iter(read).map(|name| (name[1].to_owned(), at)));
+            }
+            hooked = false;
+        }
+        found
     }
 
     /// The words of its statements, without the numbers of variables and functions.
@@ -119,6 +156,14 @@ fn bare(line: &str) -> (String, u32) {
     let statement = TEXT.replace_all(line.trim(), "\"\"");
     let statement = PLACE.replace_all(&statement, "");
     (NOTES.replace(&statement, ";").into_owned(), at)
+}
+
+/// What a line of a function declares; at its head, its parameters.
+fn own_names(line: &str, statement: &str) -> Vec<String> {
+    let is_head = !line.starts_with(' ') && line.ends_with(')');
+    let mut names = if is_head { parameters(statement) } else { Vec::new() };
+    names.extend(declared(statement).map(str::to_owned));
+    names
 }
 
 /// The variable that a line of declarations declares.
@@ -245,9 +290,9 @@ mod tests {
             "  [heat.cu:10:27] _29 = takeD.7 ([heat.cu:10:27] αD.97.xD.96);",
         ];
         for statement in unseen {
-            assert_eq!(first_unseen(&dump(statement)), Some(10), "{statement}");
+            assert_eq!(Unseen::of(&dump(statement)).call, Some(10), "{statement}");
         }
-        assert_eq!(first_unseen(&dump("  _14 = takeD.7 (*_1);")), Some(0), "no place");
+        assert_eq!(Unseen::of(&dump("  _14 = takeD.7 (*_1);")).call, Some(0), "no place");
     }
 
     #[test]
@@ -270,8 +315,24 @@ mod tests {
             "  hg_sync_threadsD.23 (12);",
         ];
         for statement in seen {
-            assert_eq!(first_unseen(&dump(statement)), None, "{statement}");
+            assert_eq!(Unseen::of(&dump(statement)).call, None, "{statement}");
         }
+    }
+
+    #[test]
+    fn a_load_of_what_never_changes_has_no_hook() {
+        let tables = |statements: &str| Unseen::of(&dump(statements)).tables.into_iter().collect::<Vec<_>>();
+        let of = |name: &str| vec![(name.to_owned(), 7)];
+        assert_eq!(tables("  [heat.cu:7:3] _6 = [heat.cu:7:5] gtD.20[q_105];"), of("gt"));
+        assert_eq!(tables("  [heat.cu:7:3] _6 = vt<float>D.20[q_105];"), of("vt"));
+        assert_eq!(tables("  [heat.cu:7:3] _6 = MEM[(const floatD.41 *)&gtD.20 + 4B];")[0].0, "float");
+        let copied = "  __builtin___tsan_write8D.1 (&arrD.6[_2]);\n  [heat.cu:7:3] arrD.6[_2] = gtD.20[q_105];";
+        assert_eq!(tables(copied), of("gt"), "the hook is the store's");
+        let seen = "  _5 = &ntD.30[q_105];\n  __builtin___tsan_read4D.1 (_5);\n  _6 = ntD.30[q_105];\n  _7 = locD.5[_6];\n  _8 = \
+                    givenD.3.partD.12;\n  _9 = _8 + 1.0e+0;\n  # _10 = PHI <_9(2), _6(3)>";
+        assert_eq!(tables(seen), []);
+        let after = format!("{seen}\n  [heat.cu:7:1] _11 = gtD.20[_6];");
+        assert_eq!(tables(&after), of("gt"));
     }
 
     #[test]
@@ -281,7 +342,7 @@ mod tests {
                 ";; Function ns::{name}<4> (_Z1x, funcdef_no=9)\n\nvoid {name} (const float * p)\n{{\n  _14 = take (*_1);\n}}\n"
             )
         };
-        let with = |statement: &str| first_unseen(&(other("helper") + &dump(statement)));
+        let with = |statement: &str| Unseen::of(&(other("helper") + &dump(statement))).call;
         assert_eq!(with("  hg_sync_threadsD.23 (12);"), None, "an initialiser's");
         assert_eq!(with("  ns::helper<4>D.50 (in_11(D));"), Some(0));
         assert_eq!(with("  other_helperD.52 (in_11(D));"), None, "another name");
@@ -289,8 +350,8 @@ mod tests {
         assert_eq!(with("  _29 = OBJ_TYPE_REF(_2;(struct B)b_3->0) (b_3);"), Some(0), "a virtual function");
         assert_eq!(with("  _5 = (long unsigned int) (_4);"), None);
         let lambda = other("<lambda(const One&)>::operator()").replace("ns::", "").replace("<4>", "");
-        assert_eq!(first_unseen(&(lambda + &dump("  return;"))), Some(0), "it has no name to be called by");
-        assert_eq!(first_unseen(&"x".repeat(MOST + 1)), Some(0), "an account that nobody reads");
+        assert_eq!(Unseen::of(&(lambda + &dump("  return;"))).call, Some(0), "it has no name to be called by");
+        assert_eq!(Unseen::of(&"x".repeat(MOST + 1)).call, Some(0), "an account that nobody reads");
     }
 
     #[test]

@@ -160,6 +160,8 @@ pub struct BlockReads {
     pub bytes: u64,
     /// The same by the line of heat.cu that reads them, rising; a line that is not known is left out.
     pub by_line: Vec<(u32, u64)>,
+    /// Bytes that it read of other global memory (variables, tables, `out`), likewise.
+    pub elsewhere: Vec<(u32, u64)>,
     /// The shared arrays that it touched, and what its first warp did in them, an access of its lanes at a time.
     pub arrays: Vec<SharedArray>,
     pub uses: Vec<SharedUse>,
@@ -342,6 +344,7 @@ mod tests {
                 shared: 0,
                 bytes: 4,
                 by_line: Vec::new(),
+                elsewhere: Vec::new(),
                 arrays: Vec::new(),
                 uses: Vec::new(),
             }),

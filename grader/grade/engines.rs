@@ -1,5 +1,6 @@
 //! What runs the two programs of a grade: engine cpu, engine cuda, or both side by side.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -135,6 +136,7 @@ impl Cpu {
             kernel: kernel.to_owned(),
             source: Arc::from(source),
             geometry,
+            loads: None,
         };
         Ok(Self {
             reference: program(reference, REFERENCE_KERNEL, REFERENCE, shipped.geometry()),
@@ -144,6 +146,12 @@ impl Cpu {
             lanes: threads.unwrap_or_else(cores).min(16),
             yardstick: Yardstick::default(),
         })
+    }
+
+    /// The same, knowing which variables the submission loads on a GPU.
+    pub fn loading(mut self, loads: Option<Arc<BTreeSet<String>>>) -> Self {
+        self.submission.loads = loads;
+        self
     }
 
     fn runner(&self, program: Program) -> Box<dyn Runner> {

@@ -1,5 +1,6 @@
 //! The stations as this machine has them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Result, anyhow};
@@ -53,6 +54,8 @@ pub struct Machine<'a> {
     seen_by_nvcc: OnceLock<Preprocessed>,
     /// What the kernel allows its blocks.
     own: OnceLock<limits::Own>,
+    /// Mangled names of the variables that the submission loads on a GPU.
+    loads: OnceLock<Arc<BTreeSet<String>>>,
     /// Why no compiler makes a program of the file, where that is the file's own doing.
     too_much: OnceLock<String>,
     /// Ends the host compiler once nvcc has rejected the file.
@@ -68,9 +71,9 @@ impl<'a> Machine<'a> {
             Some(info) => Start::deferred(order.engine, n, info.clone()),
             None => Start::of(order.engine, n),
         };
-        let (fallback, seen_by_nvcc, own) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (fallback, seen_by_nvcc, own, loads) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (too_much, no_host) = (OnceLock::new(), Stop::default());
-        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own, too_much, no_host }
+        Self { order, exercise, workshop, read: None, gpu, fallback, seen_by_nvcc, own, loads, too_much, no_host }
     }
 
     /// The same for a submission that `read` reads; the order's path is only told.
@@ -219,6 +222,11 @@ impl<'a> Machine<'a> {
         {
             self.seen_by_nvcc.get_or_init(|| preprocessed.clone());
         }
+        if let Outcome::Compiled((cuda, _)) = &build.outcome
+            && same_arch()
+        {
+            self.loads.get_or_init(|| Arc::new(nvcc::variables_used(&cuda.ptx)));
+        }
         if let (Outcome::Compiled((cuda, _)), Some(kernel)) = (&build.outcome, kernel) {
             self.own.get_or_init(|| limits::Own {
                 bound: nvcc::most_threads(&cuda.ptx, &kernel.name),
@@ -349,7 +357,8 @@ impl Stations for Machine<'_> {
                     return Ok(Err(reason));
                 }
                 let reference = self.workshop.reference(gxx)?;
-                Cpu::new(reference, builds, &kernel, &text, of_cpu, shipped, threads).map(Ok)
+                let cpu = Cpu::new(reference, builds, &kernel, &text, of_cpu, shipped, threads)?;
+                Ok(Ok(cpu.loading(self.loads.get().cloned())))
             }
             Err(reason) => Ok(Err(reason)),
         }));

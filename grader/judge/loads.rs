@@ -56,6 +56,9 @@ pub struct Apron {
     /// The words by the lines of heat.cu that read them, most first.
     #[serde(default)]
     pub by_line: Vec<LineReads>,
+    /// The words that it reads of other global memory (`__device__` variables, constant tables, `out`), likewise.
+    #[serde(default)]
+    pub elsewhere: Vec<LineReads>,
     /// How often it reads each cell of the rectangle, a string a row: `.` never, `1` to `9` times, `+` more often. Empty for
     /// a rectangle of more than 4,096 cells.
     pub reads: Vec<String>,
@@ -109,7 +112,8 @@ impl Apron {
             cells_written: written().count() as u64,
             tile: rectangle(written()).map(|tile| [tile.columns.len() as u32, tile.rows.len() as u32]),
             shared: seen.shared,
-            by_line: by_line(seen),
+            by_line: by_line(&seen.by_line),
+            elsewhere: by_line(&seen.elsewhere),
             reads: strings(seen.reads.iter().map(|&reads| letter(reads)).collect()),
             written: strings(seen.written.iter().map(|&written| if written { '#' } else { '.' }).collect()),
         }
@@ -129,17 +133,31 @@ impl Apron {
 
     /// Which lines read how many of the block's words, in a sentence; `None` where that is not known.
     pub fn lines_said(&self) -> Option<String> {
+        self.said("", self.words, &self.by_line)
+    }
+
+    /// The same of the words that it reads of other global memory than `in`.
+    pub fn elsewhere_said(&self) -> Option<String> {
+        self.said(" that are no cells of `in`", self.words_elsewhere(), &self.elsewhere)
+    }
+
+    /// Words that the block reads of other global memory than `in`, where the lines are known.
+    pub fn words_elsewhere(&self) -> u64 {
+        self.elsewhere.iter().map(|read| read.words).sum()
+    }
+
+    fn said(&self, which: &str, words: u64, by_line: &[LineReads]) -> Option<String> {
         const MOST_LINES: usize = 4;
         let said = |read: &LineReads| format!("{} at heat.cu:{}", grouped(read.words), read.line);
-        let named: Vec<String> = self.by_line.iter().take(MOST_LINES).map(said).collect();
-        let others: u64 = self.by_line.iter().skip(MOST_LINES).map(|read| read.words).sum();
+        let named: Vec<String> = by_line.iter().take(MOST_LINES).map(said).collect();
+        let others: u64 = by_line.iter().skip(MOST_LINES).map(|read| read.words).sum();
         let others = (others > 0).then(|| format!("{} at other lines", grouped(others)));
-        let ([x, y, _], words) = (self.block, grouped(self.words));
+        let ([x, y, _], words) = (self.block, grouped(words));
         let lines = named.into_iter().chain(others).collect::<Vec<_>>().join(", ");
         (!lines.is_empty()).then(|| {
             let cells = grouped(self.cells_written);
             format!(
-                "Block ({x}, {y}) of a grid of {n} x {n} cells reads {words} words for {cells} cells: {lines}.",
+                "Block ({x}, {y}) of a grid of {n} x {n} cells reads {words} words{which} for {cells} cells: {lines}.",
                 n = self.n
             )
         })
@@ -156,8 +174,8 @@ impl Apron {
     }
 }
 
-fn by_line(seen: &BlockReads) -> Vec<LineReads> {
-    let mut lines: Vec<_> = seen.by_line.iter().map(|&(line, bytes)| LineReads { line, words: bytes / 4 }).collect();
+fn by_line(seen: &[(u32, u64)]) -> Vec<LineReads> {
+    let mut lines: Vec<_> = seen.iter().map(|&(line, bytes)| LineReads { line, words: bytes / 4 }).collect();
     lines.sort_by_key(|read| (std::cmp::Reverse(read.words), read.line));
     lines
 }
@@ -220,6 +238,7 @@ mod tests {
             shared: 2992,
             bytes: 4 * window_cells,
             by_line: vec![(71, 1600), (74, 128)],
+            elsewhere: vec![(80, 4096)],
             arrays: Vec::new(),
             uses: Vec::new(),
         }
@@ -233,6 +252,8 @@ mod tests {
         assert_eq!(apron.words_a_cell().map(|words| format!("{words:.4}")).as_deref(), Some("1.6875"));
         let said = "Block (1, 2) of a grid of 260 x 260 cells reads 432 words for 256 cells: 400 at heat.cu:71, 32 at heat.cu:74.";
         assert_eq!(apron.lines_said().as_deref(), Some(said));
+        let said = "Block (1, 2) of a grid of 260 x 260 cells reads 1,024 words that are no cells of `in` for 256 cells: 1,024 at heat.cu:80.";
+        assert_eq!(apron.elsewhere_said().as_deref(), Some(said));
         assert_eq!((apron.rows, apron.columns, apron.reads.len(), apron.reads[0].len()), (12, 36, 12, 36));
         assert_eq!((apron.at(0, 0), apron.at(2, 2), apron.at(12, 0)), (Some((1, false)), Some((1, true)), None));
     }

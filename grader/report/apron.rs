@@ -210,6 +210,7 @@ mod tests {
             tile: Some([2, 1]),
             shared: 48,
             by_line: Vec::new(),
+            elsewhere: Vec::new(),
             reads: strings(["+111", "1111", "111."]),
             written: strings(["....", ".##.", "...."]),
         };

@@ -72,6 +72,7 @@ mod tests {
             tile: Some([32, 8]),
             shared: 3088,
             by_line: Vec::new(),
+            elsewhere: Vec::new(),
             reads: Vec::new(),
             written: Vec::new(),
         };

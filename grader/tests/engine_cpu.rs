@@ -39,6 +39,7 @@ fn built(source: &str, kernel: &str) -> Built {
         kernel: kernel.to_owned(),
         source: Arc::from(source),
         geometry: Arc::new(geometry),
+        loads: None,
     };
     Built { runner: CpuRunner::new(program, Path::new(env!("CARGO_BIN_EXE_heat-grader")), 2), _builds: builds }
 }

@@ -317,14 +317,23 @@ impl Checker {
             return 0;
         }
         if self.object.data.contains(&offset) {
-            return self.touch_device(touch, offset, standing);
+            self.touch_device(touch, offset, standing);
+            if self.object.folded.iter().any(|range| range.contains(&offset)) {
+                return 0;
+            }
+        } else if offset >= self.object.image_bytes {
+            // An index that led there has been told, with its array's name.
+            if !index_told {
+                let memory = Memory::Wild { address: touch.address as u64 };
+                self.hazard(HazardKind::OutOfRange, memory, touch, standing, None);
+            }
+            return 0;
         }
-        // An index that led there has been told, with its array's name.
-        if offset >= self.object.image_bytes && !index_told {
-            let memory = Memory::Wild { address: touch.address as u64 };
-            self.hazard(HazardKind::OutOfRange, memory, touch, standing, None);
+        // What nobody can write, text say, lies in a GPU's global memory as variables do.
+        if let Some(tally) = &mut self.tally {
+            tally.other(touch, standing.block);
         }
-        0
+        if touch.kind == TouchKind::Write { 0 } else { touch.bytes }
     }
 
     /// An access to the local memory of another thread, or of one that has ended (`None`).
@@ -417,22 +426,19 @@ impl Checker {
     }
 
     /// A __device__ variable: global memory too.
-    fn touch_device(&mut self, touch: Touch, offset: u64, standing: &Standing) -> usize {
-        if self.watch == Watch::Full {
-            let (code, now) = (self.code(touch), self.clock.now(standing));
-            let conflict = if !self.device.covers(touch.address, touch.bytes) {
-                None
-            } else if touch.kind == TouchKind::Read {
-                self.device.read(touch.address, touch.bytes, code, now).conflict
-            } else {
-                self.device.write(touch.address, touch.bytes, code, now, touch.kind == TouchKind::Atomic)
-            };
-            if let Some(conflict) = conflict {
-                let name = self.object.variable(offset).unwrap_or_default().to_owned();
-                self.race(conflict, Memory::Device { name }, touch, standing);
-            }
+    fn touch_device(&mut self, touch: Touch, offset: u64, standing: &Standing) {
+        if self.watch != Watch::Full || !self.device.covers(touch.address, touch.bytes) {
+            return;
         }
-        if touch.kind == TouchKind::Write { 0 } else { touch.bytes }
+        let (code, now) = (self.code(touch), self.clock.now(standing));
+        let conflict = match touch.kind {
+            TouchKind::Read => self.device.read(touch.address, touch.bytes, code, now).conflict,
+            kind => self.device.write(touch.address, touch.bytes, code, now, kind == TouchKind::Atomic),
+        };
+        if let Some(conflict) = conflict {
+            let name = self.object.variable(offset).unwrap_or_default().to_owned();
+            self.race(conflict, Memory::Device { name }, touch, standing);
+        }
     }
 
     /// The code offset that the shadow remembers.

@@ -1,6 +1,7 @@
 //! The grader's side of engine cpu: trials to a worker, its words back as an observation.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crossbeam_channel::RecvTimeoutError;
 
 use super::message::{Reply, Request, Run};
-use super::object::ObjectMap;
+use super::object::{ObjectMap, Table};
 use super::process::{self, Event, WorkerProcess};
 use super::raw::{RawFault, RawObservation};
 use super::symbols::Symbols;
@@ -51,6 +52,19 @@ pub struct Program {
     /// heat.cu as handed in; its lines say which array an index was meant for.
     pub source: Arc<str>,
     pub geometry: Arc<GeometryOf>,
+    /// Mangled names of the variables that it loads on a GPU, where a compiler for one has told.
+    pub loads: Option<Arc<BTreeSet<String>>>,
+}
+
+impl Program {
+    /// What one of its objects holds.
+    fn map_of(&self, object: &Path) -> Result<ObjectMap> {
+        let map = ObjectMap::read(object)?;
+        Ok(match &self.loads {
+            Some(loads) => map.folding_all_but(loads),
+            None => map,
+        })
+    }
 }
 
 /// Runs trials of one program on this machine's processors.
@@ -114,13 +128,17 @@ impl CpuRunner {
         let object = if watch == Watch::Fast { Some(&self.program.fast) } else { self.program.checked.as_ref() };
         let known = if watch == Watch::Fast { &self.fast } else { &self.checked }.is_some();
         if let (false, Some(object)) = (known, object) {
-            let map = ObjectMap::read(object)?;
+            let map = self.program.map_of(object)?;
             if map.runs_when_loaded {
                 let what = "run code while the program is loaded (by an ifunc, say)".to_owned();
                 return Ok(Some(RunFault::Denied { launch: 0, what, place: None }));
             }
-            if let Some(line) = map.unseen {
-                let construct = "a structure that a call takes or gives by value and that no hook sees".to_owned();
+            const CALL: &str = "a structure that a call takes or gives by value and that no hook sees";
+            let call = map.unseen_call.map(|line| (CALL.to_owned(), line));
+            let table = || map.tables.iter().find(|table| !table.seen);
+            let unseen =
+                |table: &Table| (format!("the constant table {}, whose reads no hook sees", table.name), table.line);
+            if let Some((construct, line)) = call.or_else(|| table().map(unseen)) {
                 let place = (line > 0).then_some(Place { line, column: 0 });
                 return Ok(Some(RunFault::CannotJudge { construct, place }));
             }
@@ -170,7 +188,7 @@ impl CpuRunner {
 
     /// Starts a worker and has it load the object. No learner's code runs yet, so a failure is the machine's.
     fn load(&self, object: &Path) -> Result<Loaded> {
-        let map = ObjectMap::read(object)?;
+        let map = self.program.map_of(object)?;
         for _ in 0..confine::STARTS {
             let mut worker = process::start(&self.executable)?;
             let request = Request::Load { object: object.to_owned(), map: map.clone() };
@@ -211,7 +229,7 @@ impl CpuRunner {
         };
         match (loaded, object) {
             (Some(loaded), _) => Ok(loaded.map.clone()),
-            (None, Some(object)) => ObjectMap::read(object),
+            (None, Some(object)) => self.program.map_of(object),
             (None, None) => Err(anyhow!("this program was built without hooks")),
         }
     }

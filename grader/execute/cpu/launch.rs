@@ -192,7 +192,8 @@ fn launches(pace: &mut Pace, map: &ObjectMap, tell: &mut impl FnMut(Told) -> Res
         if let Some(mut tally) = lane.checker.tally.take() {
             let place = |code: usize| site(code, object.base);
             let reads = |&(code, bytes): &(usize, u64)| Some((place(code)?, bytes));
-            seen.read_sites = tally.sites().iter().filter_map(reads).collect();
+            seen.read_sites = tally.sites.iter().filter_map(reads).collect();
+            seen.other_sites = tally.elsewhere.iter().filter_map(reads).collect();
             seen.banks = std::mem::take(&mut tally.banks).seen(place);
             seen.cell_reads = Some(tally.counted());
         }

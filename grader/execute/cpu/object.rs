@@ -1,5 +1,6 @@
 //! The shared object that heat.cu was compiled to: what its symbols say, and its loaded form.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags
 use serde::{Deserialize, Serialize};
 
 use super::abi::{KernelFn, SLOTS};
-use crate::compile::host::UNSEEN;
+use crate::compile::host::{TABLE, UNSEEN_CALL, UNSEEN_TABLE};
 use crate::compile::thread_loops;
 use crate::execute::DeviceState;
 
@@ -44,6 +45,16 @@ impl Variable {
     }
 }
 
+/// A constant table in global memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    pub name: String,
+    /// The line of heat.cu (0: not known) of a read.
+    pub line: u32,
+    /// Whether its reads have hooks.
+    pub seen: bool,
+}
+
 /// Where an object keeps what. Offsets are from the load address, or from the thread-local segment's start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ObjectMap {
@@ -63,8 +74,12 @@ pub struct ObjectMap {
     pub constructors: Range<u64>,
     /// Whether loading it runs code, which the host build leaves no honest way to.
     pub runs_when_loaded: bool,
-    /// The line of heat.cu (0: not known) of an access that no hook sees.
-    pub unseen: Option<u32>,
+    /// The line of heat.cu (0: not known) of a structure that a call takes or gives and no hook sees.
+    pub unseen_call: Option<u32>,
+    /// Constant tables in global memory that are read at no fixed place here.
+    pub tables: Vec<Table>,
+    /// Those of them whose reads a GPU's compiler folds: they count nothing.
+    pub folded: Vec<Range<u64>>,
 }
 
 const ANCHOR: &str = "hg_thread_idx";
@@ -117,8 +132,14 @@ impl ObjectMap {
 
     fn read_symbol(&mut self, symbol: &object::Symbol) {
         let Ok(mangled) = symbol.name() else { return };
-        if mangled == UNSEEN {
-            self.unseen = u32::try_from(symbol.address()).ok();
+        let line = u32::try_from(symbol.address());
+        if mangled == UNSEEN_CALL {
+            self.unseen_call = line.ok();
+            return;
+        }
+        let table = mangled.strip_prefix(TABLE).map(|name| (name, true));
+        if let Some((name, seen)) = table.or(mangled.strip_prefix(UNSEEN_TABLE).map(|name| (name, false))) {
+            self.tables.push(Table { name: name.to_owned(), line: line.unwrap_or(0), seen });
             return;
         }
         let (function, name) = split_name(mangled);
@@ -137,6 +158,18 @@ impl ObjectMap {
             }
             _ => {}
         }
+    }
+
+    /// The same where a GPU's compiler loads none but these variables, by their mangled names there.
+    pub fn folding_all_but(mut self, loaded: &BTreeSet<String>) -> Self {
+        let is_loaded = |table: &Table| loaded.iter().any(|symbol| symbol.contains(&table.name));
+        let (tables, folded): (Vec<_>, Vec<_>) = self.tables.into_iter().partition(is_loaded);
+        let of =
+            |tables: &[Table], variable: &Variable| tables.iter().any(|table| variable.symbol.contains(&table.name));
+        let is_folded = |variable: &&Variable| of(&folded, variable) && !of(&tables, variable);
+        self.folded = self.variables.iter().filter(is_folded).map(|variable| variable.range.clone()).collect();
+        self.tables = tables;
+        self
     }
 
     /// The variable at an offset from the load address.

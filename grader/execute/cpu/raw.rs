@@ -50,6 +50,8 @@ pub struct RawObservation {
     pub cell_reads: Option<CellReads>,
     /// Where the block looked at there reads `in`, and how many bytes.
     pub read_sites: Vec<(Site, u64)>,
+    /// The same of other global memory.
+    pub other_sites: Vec<(Site, u64)>,
     /// What it does to its shared arrays.
     pub banks: RawBanks,
     /// Whether launches ran as loops over the threads of their blocks.

@@ -19,8 +19,9 @@ pub struct Tally {
     written: Vec<bool>,
     /// Bytes of each shared array that it touched, by number of the array.
     shared: Vec<(usize, u64)>,
-    /// Bytes of `in` that it read, by the address in its code that the access returns to.
-    sites: Vec<(usize, u64)>,
+    /// Bytes of `in` that it read, by the address in its code that the access returns to; and of other global memory.
+    pub sites: Vec<(usize, u64)>,
+    pub elsewhere: Vec<(usize, u64)>,
     /// What it does to its shared arrays.
     pub banks: Banks,
 }
@@ -39,6 +40,7 @@ impl Tally {
             written: vec![false; n * n],
             shared: Vec::new(),
             sites: Vec::new(),
+            elsewhere: Vec::new(),
             banks: Banks::default(),
         }
     }
@@ -49,7 +51,7 @@ impl Tally {
         match touch.kind {
             TouchKind::Read | TouchKind::Atomic if input => {
                 if block == self.number {
-                    self.note(touch.code, touch.bytes as u64);
+                    note(&mut self.sites, touch);
                 }
                 for cell in cells {
                     self.all[cell] = self.all[cell].saturating_add(1);
@@ -59,21 +61,16 @@ impl Tally {
                 }
             }
             TouchKind::Write if !input && block == self.number => self.written[cells].fill(true),
+            TouchKind::Read | TouchKind::Atomic if !input => self.other(touch, block),
             _ => {}
         }
     }
 
-    fn note(&mut self, code: usize, bytes: u64) {
-        // A kernel has a handful of loads.
-        match self.sites.iter_mut().find(|(known, _)| *known == code) {
-            Some((_, all)) => *all += bytes,
-            None => self.sites.push((code, bytes)),
+    /// An access of the block with that flat number to global memory other than `in`.
+    pub fn other(&mut self, touch: Touch, block: u32) {
+        if block == self.number && touch.kind != TouchKind::Write {
+            note(&mut self.elsewhere, touch);
         }
-    }
-
-    /// Bytes of `in` that the block read, by the address in its code that the access returns to.
-    pub fn sites(&self) -> &[(usize, u64)] {
-        &self.sites
     }
 
     /// An access of a thread of the block with that flat number to a shared array of so many bytes; `byte` counts from its start.
@@ -101,11 +98,22 @@ impl Tally {
                 shared: self.shared.iter().map(|(_, bytes)| bytes).sum(),
                 bytes: self.sites.iter().map(|(_, bytes)| bytes).sum(),
                 by_line: Vec::new(),
+                elsewhere: Vec::new(),
                 arrays: Vec::new(),
                 uses: Vec::new(),
             }
         });
         CellReads { n: self.n, all: self.all, of_block }
+    }
+}
+
+/// Adds an access to those of the same place in the code.
+fn note(sites: &mut Vec<(usize, u64)>, touch: Touch) {
+    let bytes = touch.bytes as u64;
+    // A kernel has a handful of loads.
+    match sites.iter_mut().find(|(known, _)| *known == touch.code) {
+        Some((_, all)) => *all += bytes,
+        None => sites.push((touch.code, bytes)),
     }
 }
 
@@ -155,7 +163,12 @@ mod tests {
             tally.shared(touch(TouchKind::Read, 4), array, (0, 100), (block, 0));
         }
         tally.grid(Touch { code: 7, ..touch(TouchKind::Read, 8) }, true, 13 * 4, 1);
-        assert_eq!(tally.sites(), [(0, 12), (7, 8)]);
+        tally.grid(Touch { code: 9, ..touch(TouchKind::Read, 4) }, false, 13 * 4, 1);
+        for (kind, block) in [(TouchKind::Read, 1), (TouchKind::Write, 1), (TouchKind::Read, 0)] {
+            tally.other(Touch { code: 8, ..touch(kind, 4) }, block);
+        }
+        assert_eq!(tally.elsewhere, [(9, 4), (8, 4)]);
+        assert_eq!(tally.sites, [(0, 12), (7, 8)]);
         let of_block = tally.counted().of_block.expect("it read");
         assert_eq!(of_block.window, Window { rows: 2..4, columns: 1..4 });
         assert_eq!(of_block.reads, [3, 1, 0, 0, 0, 1]);

@@ -82,6 +82,7 @@ impl Telling<'_> {
         let mut cell_reads = raw.seen.cell_reads.filter(|reads| reads.are_of(self.n));
         if let Some(block) = cell_reads.as_mut().and_then(|reads| reads.of_block.as_mut()) {
             block.by_line = self.by_line(&raw.seen.read_sites);
+            block.elsewhere = self.by_line(&raw.seen.other_sites);
             (block.arrays, block.uses) = self.shared_use(raw.seen.banks);
         }
         let written = |(actor, site): (Actor, Site)| LastWrite { actor, place: self.symbols.place(site) };

@@ -16,6 +16,9 @@ pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>, apron: Option
     if reads.is_late() {
         return late(reads);
     }
+    if let Some(cause) = apron.and_then(|apron| of_tables(reads, apron)) {
+        return cause;
+    }
     // Twice as many words need not be each word twice.
     let alike = apron.is_none_or(|apron| apron.words % apron.cells_read.max(1) == 0);
     let cause = by_the_figures(reads, n, geometry, alike);
@@ -25,14 +28,33 @@ pub fn cause(reads: &Reads, n: usize, geometry: Option<&Geometry>, apron: Option
     }
 }
 
-fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>, alike: bool) -> Cause {
-    let measured = format!(
+/// A tile that keeps to the budget, in a kernel that reads other global memory besides.
+fn of_tables(reads: &Reads, apron: &Apron) -> Option<Cause> {
+    let tile = apron.words_a_cell()? / f64::from(reads.timesteps);
+    let all = tile * (apron.words + apron.words_elsewhere()) as f64 / apron.words as f64;
+    if tile > reads.budget || all <= reads.budget {
+        return None;
+    }
+    let next = "A table that is `__device__` or `static` lies in global memory, and an index that is only known when the kernel \
+                runs reads it there. Constants in the code, a `__constant__` table or values in registers cost no such read.";
+    let said = "The cells alone keep to the budget; what the kernel reads of other global memory is over it.";
+    let cause = too_many(said).with(measured(reads)).with(apron.lines_said()?);
+    Some(cause.with(apron.elsewhere_said()?).with(next))
+}
+
+/// The count, in a sentence.
+fn measured(reads: &Reads) -> String {
+    format!(
         "{} words in one launch: {:.2} a cell, {:.2} a cell-step; the budget is {}.",
         grouped(reads.words),
         reads.words as f64 / reads.cells.max(1) as f64,
         reads.per_cell_step(),
         reads.budget
-    );
+    )
+}
+
+fn by_the_figures(reads: &Reads, n: usize, geometry: Option<&Geometry>, alike: bool) -> Cause {
+    let measured = measured(reads);
     let lesson = "A tile of 32 x 8 cells loads an apron of 36 x 12: 432 words, 1.69 a cell, 0.84 a cell-step.";
     let Some(((rows, columns), apron)) = geometry.map(|geometry| apron(geometry, n)) else {
         return too_many("Cells are read from global memory more often than two timesteps need.")

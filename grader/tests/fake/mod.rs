@@ -183,6 +183,7 @@ fn cell_reads(n: usize) -> CellReads {
         shared: 384,
         bytes: 192,
         by_line: vec![(57, 192)],
+        elsewhere: Vec::new(),
         arrays: Vec::new(),
         uses: Vec::new(),
     };
