@@ -518,9 +518,25 @@ impl Bench<'_> {
 }
 
 /// An object whose symbols are all there, so that a missing one shows now and not when it is loaded; and of which nothing
-/// runs when it is loaded: constructors are out of the loader's sight, and the name of an initial function is nobody's.
-const LINK: [&str; 5] =
-    ["-shared", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,-T,no_constructors.ld", "-Wl,-init=hg no initial function"];
+/// runs when it is loaded: constructors are out of the loader's sight, and the name of an initial function is nobody's. Calls
+/// for memory go through hooks.inc.
+const LINK: [&str; 15] = [
+    "-shared",
+    "-Wl,-z,defs",
+    "-Wl,-z,now",
+    "-Wl,-T,no_constructors.ld",
+    "-Wl,-init=hg no initial function",
+    "-Wl,--wrap=malloc",
+    "-Wl,--wrap=calloc",
+    "-Wl,--wrap=realloc",
+    "-Wl,--wrap=free",
+    "-Wl,--wrap=_Znwm",
+    "-Wl,--wrap=_Znam",
+    "-Wl,--wrap=_ZdlPv",
+    "-Wl,--wrap=_ZdaPv",
+    "-Wl,--wrap=_ZdlPvm",
+    "-Wl,--wrap=_ZdaPvm",
+];
 
 /// Leaves a gap behind each object of the thread-local sections.
 fn with_red_zones(assembly: &str) -> String {

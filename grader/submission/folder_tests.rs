@@ -36,6 +36,7 @@ fn a_class_is_told_from_a_submission_in_one_sentence() {
         [("ann/heat.cu", "a"), ("bob/heat.cu", "b")],
         [("ann_1_heat.cu", "a"), ("bob_2_heat.cu", "b")],
         [("ann/hw.zip", "a"), ("bob/hw.zip", "b")],
+        [("ann/heat.cu", "a"), ("bob_2_heat.cu", "b")],
     ] {
         let said = fault(&class);
         assert!(said.starts_with("the folder looks like a class, with several programs: ann"), "{said}");
