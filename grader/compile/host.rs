@@ -13,24 +13,24 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
 
-use super::conditions::{LeftIn, grown_too_large, has_conditions, own_lines};
-use super::diagnostics::{Diagnostic, Diagnostics, SOURCE_NAME, Severity, Speaker, pattern};
+use super::conditions::{LeftIn, grown_too_large, has_conditions};
+use super::diagnostics::{Diagnostics, SOURCE_NAME, Severity, pattern};
+use super::externals;
 use super::host_headers::write_headers;
 use super::host_only;
 use super::kept::{Key, Shelf};
+use super::never_built;
 use super::nvcc::{Build, Outcome, judge};
 use super::once::{self, key_of_gxx};
 use super::preprocessed::Preprocessed;
 use super::process::{Finished, Limit, Limits, Stop, Tool};
 pub use super::rewrite::HostCode;
-use super::rewrite::{EXTERNAL, External, LABEL, external, is_attribute, to_cpp};
+use super::rewrite::to_cpp;
 use super::scratch::{Scratch, scratch};
 use super::tables;
-use super::thread_loops::{MADE, thread_loops};
+use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
 use super::unseen::{Unseen, inlined};
-use crate::submission::constructs::starts_assembly;
-use crate::submission::lexer::lex;
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
 const HOOKS: &str = include_str!("cuda_on_host/hooks.inc");
@@ -237,7 +237,7 @@ fn build_with(
     }
     let left_in = has_conditions(source).then(|| left_in(gxx, at, stop)).transpose()?.flatten();
     let cpp = to_cpp(&text, host);
-    if let Some(said) = never_built(&cpp) {
+    if let Some(said) = never_built::first(&cpp) {
         let outcome = Outcome::Rejected(said);
         return Ok(Build { outcome, warnings: Diagnostics::default(), wall: preprocessed.wall });
     }
@@ -251,7 +251,7 @@ fn build_with(
     let fast_object = match fast.outcome {
         Outcome::Compiled(object) => object,
         Outcome::Rejected(said) => {
-            let outcome = Outcome::Rejected(naming_externals(said));
+            let outcome = Outcome::Rejected(externals::named(said));
             return Ok(without_product::<PathBuf, _>(Build { outcome, ..fast }));
         }
         outcome => return Ok(without_product(Build { outcome, ..fast })),
@@ -264,49 +264,6 @@ fn build_with(
     let preprocessed = Some(Preprocessed::of(&text, left_in));
     let builds = HostBuilds { fast: fast_object, checked, preprocessed, omitted: BTreeSet::new(), _folder: folder };
     Ok(Build { outcome: Outcome::Compiled(builds), warnings: fast.warnings, wall: fast.wall })
-}
-
-/// What the linker says of variables that nothing defines, without the names that they have here.
-fn naming_externals(mut said: Diagnostics) -> Diagnostics {
-    for error in &mut said.shown {
-        if let Some((_, behind)) = error.message.split_once(EXTERNAL) {
-            let name: String = behind.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').collect();
-            error.message = format!("nothing in heat.cu defines the `extern` variable {name}");
-        }
-    }
-    said
-}
-
-/// What is left for g++ and is never built. Assembly could define what the kernel's `extern` variables mean, and take in any
-/// file; a name of the grader's own could pass for it.
-fn never_built(cpp: &str) -> Option<Diagnostics> {
-    let lines: Vec<_> = own_lines(cpp).collect();
-    let words = ["asm", "extern", "alias", "weakref"].into_iter().chain(MADE);
-    let is_worth_reading = |line: &str| words.clone().any(|word| line.contains(word));
-    if !lines.iter().any(|(_, line)| is_worth_reading(line)) {
-        return None;
-    }
-    let text: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
-    let text = text.join("\n");
-    let tokens = lex(&text).tokens;
-    let (token, message) = tokens.iter().enumerate().find_map(|(at, token)| {
-        let is_made = token.is_identifier() && MADE.iter().any(|prefix| token.text.starts_with(prefix));
-        let says = if starts_assembly(&tokens, at) && !text[token.span.start..].starts_with(LABEL) {
-            "inline assembly (asm) outside the kernel, which is never assembled here".to_owned()
-        } else if token.is("extern") && external(&tokens, at) == External::Odd {
-            "an `extern` variable that nothing in heat.cu defines".to_owned()
-        } else if ["alias", "weakref"].contains(&token.text.trim_matches('_')) && is_attribute(&tokens, at) {
-            format!("the attribute {}, which makes one name another's", token.text)
-        } else {
-            is_made.then(|| format!("the name {} is the grader's own here", token.text))?
-        };
-        Some((token, says))
-    })?;
-    let line = lines.get((token.line as usize).saturating_sub(1)).map(|((_, line), _)| *line);
-    let (column, source_line) = (None, None);
-    let error =
-        Diagnostic { severity: Severity::Error, line, column, message, source_line, tool: Speaker::HostCompiler };
-    Some(Diagnostics { shown: vec![error], more: 0 })
 }
 
 /// heat.cu as the preprocessor leaves it.

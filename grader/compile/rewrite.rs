@@ -7,19 +7,14 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::conditions::own_lines;
+use super::externals::{self, LABEL};
 use super::unreached;
 use crate::submission::lexer::{Token, lex};
 
 /// What `__shared__` is defined as in cuda_on_host/cuda_runtime.h.
-const SHARED: &str = "hg_shared_qualifier";
+pub(super) const SHARED: &str = "hg_shared_qualifier";
 /// The symbol of dynamic shared memory (hooks.inc).
 const DYNAMIC: &str = "hg_dynamic_shared";
-
-/// What an `extern` variable is called that heat.cu declares: one that it does not define is nobody's then, and no variable of
-/// a library that happens to have its name.
-pub(super) const EXTERNAL: &str = "hg_external_";
-/// Begins an assembler name of the grader's own: no preprocessor leaves a comment.
-pub(super) const LABEL: &str = "__asm__/*hg*/(";
 
 /// Attributes that nvcc passes over and by which g++ leaves out its hooks or checks.
 const UNWATCHED: [&str; 16] = [
@@ -84,12 +79,7 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
         }
     }
     let own = OwnText::of(preprocessed);
-    for position in (0..tokens.len()).filter(|&at| tokens[at].is("extern") && own.holds(&tokens[at])) {
-        let External::Variables(names) = external(&tokens, position) else { continue };
-        for (name, place) in names {
-            edits.insert(place, format!(" {LABEL}\"{EXTERNAL}{}\")", name.text));
-        }
-    }
+    externals::label(&tokens, &own, &mut edits);
     for token in tokens.iter().filter(|token| BUILTIN_COPIES.iter().any(|(builtin, _)| token.is(builtin))) {
         if own.holds(token) {
             let plain = BUILTIN_COPIES.iter().find(|(builtin, _)| token.is(builtin)).map_or("", |(_, plain)| plain);
@@ -124,77 +114,6 @@ impl OwnText {
     }
 }
 
-/// What a declaration with `extern` declares.
-#[derive(Debug, PartialEq)]
-pub(super) enum External<'t> {
-    /// Functions, what it also defines, what is shared, or nothing.
-    Other,
-    /// Variables of a namespace: the name of each, and the place behind its declarator.
-    Variables(Vec<(&'t Token, usize)>),
-    /// A variable that cannot be given a name of its own.
-    Odd,
-}
-
-/// What the `extern` at a position declares.
-pub(super) fn external(tokens: &[Token], position: usize) -> External<'_> {
-    const ATTRIBUTES: [&str; 5] = ["__attribute__", "__attribute", "alignas", "decltype", "__typeof__"];
-    let linkage = tokens.get(position + 1).is_some_and(|next| !next.is_identifier());
-    let begin = position + if linkage { 2 } else { 1 };
-    let start = tokens[..position].iter().rposition(ends_before_declaration).map_or(0, |end| end + 1);
-    if tokens[start..position].iter().any(|token| token.is(SHARED)) {
-        return External::Other;
-    }
-    let (mut names, mut depth, mut weak) = (Vec::new(), 0, false);
-    let mut at = begin;
-    while let Some(token) = tokens.get(at) {
-        let last = &tokens[at - 1];
-        match &*token.text {
-            _ if token.is(SHARED) || token.is("template") || token.is("__asm__") => return External::Other,
-            "<" => depth += 1,
-            ">" => depth -= 1,
-            ">>" => depth -= 2,
-            "(" if depth <= 0 && ATTRIBUTES.iter().any(|word| last.is(word)) => {
-                let close = matching(tokens, at, ["(", ")"]);
-                weak |= tokens[at..close].iter().any(|word| word.text.contains("weak"));
-                at = close;
-            }
-            "(" if depth <= 0 => {
-                let is_pointer = tokens.get(at + 1).is_some_and(|next| next.is("*"));
-                return if is_pointer { External::Odd } else { External::Other };
-            }
-            "{" => {
-                const CLASSES: [&str; 4] = ["struct", "class", "union", "enum"];
-                let class = tokens[begin..at].iter().any(|token| CLASSES.iter().any(|key| token.is(key)));
-                return if class { External::Odd } else { External::Other };
-            }
-            "=" if depth <= 0 => return External::Other,
-            "[" if depth <= 0 && last.is_identifier() => names.push((last, None)),
-            "]" if depth <= 0 => {
-                if let Some((_, place)) = names.last_mut() {
-                    *place = Some(token.span.end);
-                }
-            }
-            "," | ";" if depth <= 0 => {
-                if last.is_identifier() {
-                    names.push((last, Some(last.span.end)));
-                }
-                let named = last.is_identifier() || last.is("]");
-                if !named || weak {
-                    return External::Odd;
-                }
-                if token.is(";") {
-                    let placed: Option<Vec<_>> = names.into_iter().map(|(name, place)| Some((name, place?))).collect();
-                    let local = in_function(&tokens[..start]);
-                    return placed.filter(|_| !local).map_or(External::Odd, External::Variables);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    External::Other
-}
-
 /// Edits of a text, by byte range.
 #[derive(Default)]
 pub(super) struct Edits {
@@ -212,7 +131,7 @@ impl Edits {
         self.all.push((span, Edit::Text(text.into())));
     }
 
-    fn insert(&mut self, at: usize, text: impl Into<String>) {
+    pub(super) fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.replace(at..at, text);
     }
 
@@ -428,7 +347,7 @@ fn host_bodies(tokens: &[Token]) -> Vec<Range<usize>> {
 }
 
 /// Where the bracket at a position is closed, braces by braces and so on; the end where it never is.
-fn matching(tokens: &[Token], open: usize, [opens, closes]: [&str; 2]) -> usize {
+pub(super) fn matching(tokens: &[Token], open: usize, [opens, closes]: [&str; 2]) -> usize {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate().skip(open) {
         depth += i32::from(token.is(opens)) - i32::from(token.is(closes));
@@ -492,35 +411,6 @@ mod tests {
             attributes,
             "extern __thread float t[] __asm__/*hg*/(\"hg_dynamic_shared\") __attribute__((aligned(16)));"
         );
-    }
-
-    #[test]
-    fn what_heat_cu_only_declares_is_nothing_of_a_librarys() {
-        let text = "extern float a, b[2][3]; extern \"C\" { extern char _DYNAMIC[8]; }\n#pragma weak a = stdout\nextern \"C\" Pair<int, 2> c;";
-        let expected = "extern float a __asm__/*hg*/(\"hg_external_a\"), b[2][3] __asm__/*hg*/(\"hg_external_b\"); extern \"C\" { \
-                        extern char _DYNAMIC[8] __asm__/*hg*/(\"hg_external__DYNAMIC\"); } extern \"C\" Pair<int, 2> c \
-                        __asm__/*hg*/(\"hg_external_c\");";
-        assert_eq!(squeezed(&format!("# 1 \"heat.cu\"\n{text}")), format!("# 1 \"heat.cu\" {expected}"));
-        let of = |text: &str| {
-            external(&lex(text).tokens, lex(text).tokens.iter().position(|token| token.is("extern")).unwrap())
-                == External::Odd
-        };
-        for odd in [
-            "extern float a __attribute__((weak));",
-            "void f() { extern float a; }",
-            "extern void (*f)(int);",
-            "extern struct S { int x; } s;",
-        ] {
-            assert!(of(odd), "{odd}");
-        }
-        for other in [
-            "extern \"C\" float f(float);",
-            "extern const float a = 3;",
-            "extern template struct S<3>;",
-            "extern \"C\" void f() { }",
-        ] {
-            assert_eq!(squeezed(other), other);
-        }
     }
 
     #[test]
