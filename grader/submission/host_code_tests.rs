@@ -121,6 +121,16 @@ fn overloads_are_told_apart_by_the_types_of_their_arguments() {
             "int rows = (n + 5) / f(B{1});",
             [128, 8],
         ),
+        (
+            "enum class Mode { A, B }; int f(Mode) { return 8; } int f(int) { return 16; }",
+            "int rows = (n + 5) / f(Mode::B);",
+            [256, 17],
+        ),
+        (
+            "enum class M { A, B }; enum class N { A, B }; int f(M) { return 8; } int f(N) { return 16; }",
+            "int rows = (n + 5) / f(N::B);",
+            [128, 8],
+        ),
         ("int f(dim3 d) { return 8; } int f(int d) { return 16; }", "dim3 k(1); int rows = (n + 5) / f(k);", [256, 17]),
         (
             "int g() { return 1; } unsigned h() { return 1; } int f(int) { return 8; } int f(unsigned) { return 16; }",

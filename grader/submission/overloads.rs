@@ -207,10 +207,12 @@ impl Interpreter<'_> {
             return if given.braces.is_some() { None } else { Some(constant) };
         }
         let wanted = if deduced { parameter.clone() } else { self.resolved(parameter) };
-        if let (Some(scope), Base::Named(name)) = (&given.scope, &wanted.base)
-            && name.rsplit("::").next() == Some(scope)
-        {
-            return Some(constant);
+        if let Some(scope) = given.scope.as_deref().filter(|scope| self.is_enumeration(scope)) {
+            return match &wanted.base {
+                Base::Named(name) if name.rsplit("::").next() == Some(scope) => Some(constant),
+                Base::Named(_) => None,
+                _ => Some(Fit::Converted),
+            };
         }
         let is_number = |kind: &Type| kind.is_value() && !matches!(kind.base, Base::Named(_) | Base::Auto | Base::Void);
         let is_made = |kind: &Type| {
@@ -244,6 +246,10 @@ impl Interpreter<'_> {
                 (false, false) => self.object_fit(&wanted, kind, constant),
             },
         }
+    }
+
+    fn is_enumeration(&self, name: &str) -> bool {
+        self.program.names.types.contains(name) && !self.program.structs.contains_key(name)
     }
 
     fn object_fit(&mut self, wanted: &Type, kind: &Type, constant: Fit) -> Option<Fit> {

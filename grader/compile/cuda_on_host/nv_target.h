@@ -31,8 +31,9 @@
 #define HG_NV_PICK_0(then, otherwise) HG_NV_TEXT otherwise
 #define HG_NV_PICK(condition, then, otherwise) HG_NV_PICK_##condition(then, otherwise)
 #define HG_NV_IF(condition, then, otherwise, ...) HG_NV_PICK(condition, then, otherwise)
-#define NV_IF_TARGET(condition, ...) HG_NV_IF(condition, __VA_ARGS__, (), )
-#define NV_IF_ELSE_TARGET(condition, then, otherwise) HG_NV_IF(condition, then, otherwise, )
+// In braces, as nvcc has them.
+#define NV_IF_TARGET(condition, ...) {HG_NV_IF(condition, __VA_ARGS__, (), )}
+#define NV_IF_ELSE_TARGET(condition, then, otherwise) {HG_NV_IF(condition, then, otherwise, )}
 
 // The first of up to four conditions that holds.
 #define HG_NV_FIRST_1(code, ...) HG_NV_TEXT code
@@ -42,4 +43,4 @@
 #define HG_NV_DISPATCH(a, A, b, B, c, C, d, D, ...)                                                                     \
     HG_NV_LEFT(a, A, HG_NV_PICK(b, B, (HG_NV_PICK(c, C, (HG_NV_PICK(d, D, ()))))))
 #define NV_DISPATCH_TARGET(...)                                                                                         \
-    HG_NV_DISPATCH(__VA_ARGS__, NV_NO_TARGET, (), NV_NO_TARGET, (), NV_NO_TARGET, (), NV_NO_TARGET, (), )
+    {HG_NV_DISPATCH(__VA_ARGS__, NV_NO_TARGET, (), NV_NO_TARGET, (), NV_NO_TARGET, (), NV_NO_TARGET, (), )}
