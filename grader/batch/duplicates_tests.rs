@@ -119,7 +119,22 @@ fn kernels_written_by_different_people_are_not_alike() {
         "named_instance",
         "struct_in_function",
     ];
-    let expected = [ways_to_a_launch.to_vec(), host_code.to_vec(), launches.to_vec(), others.to_vec(), bounds.to_vec()];
+    let host_styles = [
+        "buffers_that_move",
+        "largest_of_a_pack",
+        "overloaded_launchers",
+        "rows_in_vectors",
+        "sizes_with_operators",
+        "static_settings",
+    ];
+    let expected = [
+        ways_to_a_launch.to_vec(),
+        host_styles.to_vec(),
+        host_code.to_vec(),
+        launches.to_vec(),
+        others.to_vec(),
+        bounds.to_vec(),
+    ];
     assert_eq!(alike, expected);
 }
 

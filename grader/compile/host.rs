@@ -30,6 +30,7 @@ use super::scratch::{Scratch, scratch};
 use super::tables;
 use super::thread_loops::thread_loops;
 use super::toolkit::HostCompiler;
+use super::unreached;
 use super::unseen::{Unseen, inlined};
 
 const NO_CONSTRUCTORS: &str = include_str!("cuda_on_host/no_constructors.ld");
@@ -177,16 +178,17 @@ pub fn build_once(
     let started = Instant::now();
     let first = build_with(shelf, gxx, source, call, wanted, host, stop)?;
     let Outcome::Rejected(said) = first.outcome else { return Ok(first) };
-    let name = call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
+    let name = last_name(call);
     let mut text = source.to_owned();
     if let Some(less) = includes_only_nvcc_has(&said).and_then(|lines| host_only::without(&text, &lines, name)) {
         text = less;
     }
+    let least = if host == HostCode::Kept { HostCode::Dropped } else { HostCode::Least(call) };
     for _ in 0..LEFT_OUT {
         if started.elapsed() > LEAVING_OUT {
             break;
         }
-        let build = build_with(shelf, gxx, &text, call, wanted, HostCode::Dropped, stop)?;
+        let build = build_with(shelf, gxx, &text, call, wanted, least, stop)?;
         let now = match build.outcome {
             Outcome::Rejected(now) => now,
             Outcome::Compiled(builds) => {
@@ -201,6 +203,29 @@ pub fn build_once(
         }
     }
     Ok(Build { outcome: Outcome::Rejected(said), warnings: first.warnings, wall: first.wall })
+}
+
+/// The names of the functions of heat.cu that this call of the kernel cannot reach: builds with [`HostCode::Reached`] leave
+/// them out. None where that cannot be known.
+pub fn unreached(gxx: &HostCompiler, source: &str, call: &str, stop: &Stop) -> Result<BTreeSet<String>> {
+    let folder = scratch()?;
+    let mut text = source.to_owned();
+    for _ in 0..LEFT_OUT {
+        let said = match preprocessed(gxx, folder.path(), &text, stop)?.outcome {
+            Outcome::Compiled(cpp) => return Ok(unreached::names(&cpp, call)),
+            Outcome::Rejected(said) => said,
+            Outcome::LimitHit { .. } => break,
+        };
+        let less = includes_only_nvcc_has(&said).and_then(|lines| host_only::without(&text, &lines, last_name(call)));
+        let Some(less) = less else { break };
+        text = less;
+    }
+    Ok(BTreeSet::new())
+}
+
+/// `twoStep` of `ns::twoStep<32, 8>`.
+fn last_name(call: &str) -> &str {
+    call.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default()
 }
 
 /// The lines that errors are about.

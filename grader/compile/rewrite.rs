@@ -44,10 +44,12 @@ const BUILTIN_COPIES: [(&str, &str); 3] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostCode<'a> {
     Kept,
-    /// Functions lose their bodies unless this call of the kernel can reach them: they never run.
+    /// Functions go unless this call of the kernel can reach them: they never run.
     Reached(&'a str),
     /// main() and every function with a launch lose their bodies: host code may use what only nvcc's headers know.
     Dropped,
+    /// Both.
+    Least(&'a str),
 }
 
 /// Where a part of a text stands in it.
@@ -91,8 +93,9 @@ pub fn to_cpp(preprocessed: &str, host: HostCode) -> String {
     }
     let dropped = match host {
         HostCode::Kept => Vec::new(),
-        HostCode::Reached(call) => unreached::bodies(preprocessed, call),
+        HostCode::Reached(call) => unreached::spans(preprocessed, call),
         HostCode::Dropped => host_bodies(&tokens),
+        HostCode::Least(call) => [unreached::spans(preprocessed, call), host_bodies(&tokens)].concat(),
     };
     for body in dropped {
         edits.blank(body);

@@ -25,7 +25,7 @@ use crate::execute::sanitized::Sanitized;
 use crate::exercise::Exercise;
 use crate::judge::answer::{Given, GivenRow};
 use crate::report::{Diagnostic, Launch};
-use crate::submission::constructs::constructs;
+use crate::submission::constructs::{Construct, constructs, constructs_but};
 use crate::submission::{self, GeometryOf, Kernel, KernelFault, LaunchFault, ReadError, find_kernel, find_launch};
 use crate::verdict::{Check, CheckId, Status};
 
@@ -316,17 +316,21 @@ impl Stations for Machine<'_> {
             Lookup::Found(gxx) => gxx,
             Lookup::Missing { reason, remedy } => return Ok(Err(format!("{reason}; {remedy}"))),
         };
-        let program_text = submission::Program::new(&source.text);
-        if let Some(construct) = constructs(&program_text).first() {
-            let (line, what) = (construct.line, &construct.what);
-            return Ok(Err(format!("heat.cu:{line} uses {what}, which engine cpu cannot run; it needs a GPU")));
-        }
         let call = &found.kernel.call;
         // Without nvcc g++ alone says whether the whole text compiles.
         let host = match self.workshop.toolkit() {
             Lookup::Found(_) => HostCode::Reached(call),
             Lookup::Missing { .. } => HostCode::Kept,
         };
+        let program = submission::Program::new(&source.text);
+        let mut needing_gpu = constructs(&program);
+        // Without nvcc g++ gets what the kernel does not reach as well.
+        if !needing_gpu.is_empty() && host == HostCode::Reached(call) {
+            needing_gpu = constructs_but(&program, &host::unreached(gxx, &source.text, call, &self.no_host)?);
+        }
+        if let Some(Construct { what, line }) = needing_gpu.first() {
+            return Ok(Err(format!("heat.cu:{line} uses {what}, which engine cpu cannot run; it needs a GPU")));
+        }
         let (reference, built) = std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.workshop.reference(gxx));
             let built = self.host_builds(gxx, &source.text, call, host);

@@ -126,6 +126,50 @@ pub fn literal(text: &str) -> Option<Value> {
     Some(Value::integer(value, &literal_type(value, suffix, radix)))
 }
 
+/// A character's value: `'a'`, `'\n'`, `'\377'`, `L'x'`; nothing for one of several characters.
+pub fn character(text: &str) -> Option<Value> {
+    let (prefix, rest) = text.split_once('\'')?;
+    let mut rest = rest.strip_suffix('\'')?.chars();
+    let code = match rest.next()? {
+        '\\' => escaped(&mut rest)?,
+        plain if !prefix.is_empty() || plain.is_ascii() => i128::from(u32::from(plain)),
+        _ => return None,
+    };
+    let (bits, signed) = match prefix {
+        "" | "u8" => (8, true),
+        "u" => (16, false),
+        "U" => (32, false),
+        _ => (32, true),
+    };
+    rest.next().is_none().then(|| wrapped(code, bits, signed).into())
+}
+
+/// What stands behind a backslash.
+fn escaped(rest: &mut std::str::Chars<'_>) -> Option<i128> {
+    let digits = rest.as_str();
+    let number = |digits: &str, radix| i128::from_str_radix(digits, radix).ok();
+    let octal = digits.len() - digits.trim_start_matches(|c: char| c.is_digit(8)).len();
+    if let 1..=3 = octal {
+        *rest = digits.get(octal..)?.chars();
+        return number(digits.get(..octal)?, 8);
+    }
+    Some(match rest.next()? {
+        'x' | 'u' | 'U' => {
+            let digits = std::mem::replace(rest, "".chars()).as_str();
+            return number(digits, 16).filter(|_| digits.len() <= 8);
+        }
+        'n' => 10,
+        't' => 9,
+        'r' => 13,
+        'a' => 7,
+        'b' => 8,
+        'f' => 12,
+        'v' => 11,
+        other @ ('\\' | '\'' | '"' | '?') => i128::from(u32::from(other)),
+        _ => return None,
+    })
+}
+
 fn literal_type(value: i128, suffix: &str, radix: u32) -> Base {
     let long = Base::Integer { bits: 64, signed: true, spelling: "long" };
     let wide = suffix.contains(['l', 'z']);
@@ -157,6 +201,20 @@ mod tests {
         assert!(matches!(literal("2ull").map(|v| v.data), Some(Data::Integer { bits: 64, signed: false, .. })));
         assert!(matches!(literal("1e3f").map(|v| v.data), Some(Data::Float { single: true, .. })));
         assert!(literal("0x").is_none() && literal("12abc").is_none() && literal("").is_none());
+    }
+
+    #[test]
+    fn characters_are_signed_and_their_escapes_are_read() {
+        let code = |text: &str| character(text).and_then(|value| value.as_integer());
+        let known =
+            [("'a'", 97), (r"'\377'", -1), (r"'\n'", 10), (r"'\0'", 0), (r"'\x41'", 65), (r"'\''", 39), ("L'a'", 97)];
+        for (text, value) in known {
+            assert_eq!(code(text), Some(value), "{text}");
+        }
+        for text in ["'ab'", "''", r"'\'", "'", "é", r"'\x'", r"'\q'"] {
+            assert_eq!(code(text), None, "{text}");
+        }
+        assert!(matches!(character("'a'").map(|v| v.data), Some(Data::Integer { bits: 8, signed: true, .. })));
     }
 
     #[test]

@@ -6,6 +6,9 @@ use super::effects::is_constant_member;
 use super::find::Found;
 use super::instances::type_of_object;
 use super::interpreter::{Frame, Interpreter, NESTING};
+use super::objects::is_vector;
+use super::overloads::{Meant, TORN};
+use super::packs::{FOLD, SIZE_OF_PACK};
 use super::places::Place;
 use super::program::{Function, TemplateParameter};
 use super::sites::callee_name;
@@ -48,22 +51,32 @@ impl Interpreter<'_> {
     }
 
     fn call_name(&mut self, name: &Name, callee: &Expression, arguments: &[Expression], whole: &Expression) -> Value {
+        match &*name.path {
+            SIZE_OF_PACK => return self.size_of_pack(arguments, whole),
+            path if path.starts_with(FOLD) => return self.folded(path, arguments, whole),
+            _ => {}
+        }
         if let Some(place) = self.slot_place(&name.path) {
             return self.call_value(Found::At(place), callee, arguments, whole);
         }
-        if let Some(index) = self.own_method(name, arguments) {
-            let entry = Entry { template: name.arguments.as_deref(), this: self.this(), ..Entry::with(arguments) };
-            return self.call_function(index, entry, whole);
+        match self.own_method(name, arguments) {
+            Meant::One(index) => {
+                let entry = Entry { template: name.arguments.as_deref(), this: self.this(), ..Entry::with(arguments) };
+                return self.call_function(index, entry, whole);
+            }
+            Meant::Torn => return self.torn(whole),
+            Meant::Nothing => {}
         }
         let instance = self.owner_of(name);
         let path = instance.as_ref().map(|owner| self.path_in(owner, name.last()));
-        match self.callee(path.as_deref().unwrap_or(&name.path), arguments) {
-            Some(index) => {
+        match self.callee(path.as_deref().unwrap_or(&name.path), name.arguments.as_deref(), arguments) {
+            Meant::One(index) => {
                 let this = self.own_object(index);
                 let entry = Entry { template: name.arguments.as_deref(), this, instance, arguments: Some(arguments) };
                 self.call_function(index, entry, whole)
             }
-            None => match self.find_name(name, callee) {
+            Meant::Torn => self.torn(whole),
+            Meant::Nothing => match self.find_name(name, callee) {
                 found @ Found::At(_) => self.call_value(found, callee, arguments, whole),
                 _ => self.call_of_template(name, arguments, whole),
             },
@@ -102,17 +115,46 @@ impl Interpreter<'_> {
         let place = self.pointee(&found.place()?);
         let Data::Object { name, .. } = &self.at(&place)?.data else { return None };
         let name = name.clone();
-        let index = self.method_for(&name, operator, arguments)?;
+        let index = match self.method_for(&name, operator, arguments) {
+            Meant::One(index) => index,
+            Meant::Torn => return Some(self.torn(whole)),
+            Meant::Nothing => return None,
+        };
         let entry = Entry { this: Some(place), ..Entry::with(arguments) };
         Some(self.call_function(index, entry, whole))
     }
 
     /// The method of the frame's object that a plain name means.
-    fn own_method(&mut self, name: &Name, arguments: &[Expression]) -> Option<usize> {
-        let place = self.this().filter(|_| !name.path.contains("::"))?;
-        let Data::Object { name: owner, .. } = &self.at(&place)?.data else { return None };
-        let owner = owner.clone();
+    fn own_method(&mut self, name: &Name, arguments: &[Expression]) -> Meant {
+        let this = self.this().filter(|_| !name.path.contains("::"));
+        let Some(Data::Object { name: object, .. }) = this.and_then(|place| Some(&self.kept(&place)?.data)) else {
+            return Meant::Nothing;
+        };
+        let owner = self.struct_called(object, self.struct_here().as_ref(), &name.path);
         self.method_for(&owner, &name.path, arguments)
+    }
+
+    /// The struct that the function being followed belongs to.
+    fn struct_here(&self) -> Option<Arc<str>> {
+        let path = self.path_here();
+        let owner = path.rsplit("::").nth(1)?;
+        self.program.structs.get_key_value(owner).map(|(name, _)| name.clone())
+    }
+
+    /// The struct that an object is written as: of a reference to a base, the base.
+    fn written_struct(&mut self, object: &Expression, found: &Found) -> Option<Arc<str>> {
+        if matches!(&object.kind, ExpressionKind::Name(name) if &*name.path == "this") {
+            return self.struct_here();
+        }
+        let (_, kind) = self.declared_at(&*found.place()?)?;
+        let kind = self.resolved(&kind);
+        self.struct_of(&kind)
+    }
+
+    /// A call that one of several functions may answer.
+    fn torn(&mut self, whole: &Expression) -> Value {
+        self.forget_effects(whole, TORN);
+        self.unknown(whole, TORN)
     }
 
     /// The object of the frame, if the function is a member of its struct or of a base.
@@ -137,8 +179,15 @@ impl Interpreter<'_> {
             && let Some(kind) = argument.kind.as_ref().map(|kind| self.resolved(kind))
         {
             let items = arguments.iter().map(|argument| (None, self.evaluate(argument))).collect();
+            self.forget_held(Some(&kind));
             let value = self.coerced(Data::List(items).into(), &kind);
             return if made == "make_optional" { value } else { self.address_of(value) };
+        }
+        let made = Type::named(name.clone());
+        if name.arguments.is_some() && is_vector(&made) {
+            let values = self.spread(arguments).into_iter().map(Value::copied).collect();
+            let kind = self.resolved(&made);
+            return self.vector(&kind, values);
         }
         self.call_library(name.last(), arguments, whole)
     }
@@ -152,12 +201,24 @@ impl Interpreter<'_> {
     ) -> Value {
         let found = self.find(object);
         let this = self.value_of(found.clone(), object);
-        if let Data::Object { name, .. } = &this.data
-            && let Some(index) = self.method_for(name, member.last(), arguments)
-        {
-            let this = Some(self.placed(this));
-            let entry = Entry { template: member.arguments.as_deref(), this, ..Entry::with(arguments) };
-            return self.call_function(index, entry, whole);
+        if let Data::Object { name, .. } = &this.data {
+            let written = self.written_struct(object, &found);
+            let owner = self.struct_called(name, written.as_ref(), member.last());
+            match self.method_for(&owner, member.last(), arguments) {
+                Meant::One(index) => {
+                    let is_kept = this.place.is_some();
+                    let place = self.placed(this);
+                    let this = Some(place.clone());
+                    let entry = Entry { template: member.arguments.as_deref(), this, ..Entry::with(arguments) };
+                    let value = self.call_function(index, entry, whole);
+                    if !is_kept {
+                        self.destroy(&place, 0);
+                    }
+                    return value;
+                }
+                Meant::Torn => return self.torn(whole),
+                Meant::Nothing => {}
+            }
         }
         if let Some(held) = this.member(&member.path).cloned().and_then(|held| self.followed(held))
             && matches!(held.data, Data::Lambda(..) | Data::Function { .. } | Data::Object { .. })
@@ -176,6 +237,11 @@ impl Interpreter<'_> {
         self.call_unknown(&member.path, arguments, whole)
     }
 
+    /// A call of a function that is no method.
+    pub fn call_free(&mut self, index: usize, arguments: &[Expression], whole: &Expression) -> Value {
+        self.call_function(index, Entry::with(arguments), whole)
+    }
+
     fn call_function(&mut self, index: usize, entry: Entry<'_>, whole: &Expression) -> Value {
         let arguments = entry.arguments.unwrap_or_default();
         let program = self.program;
@@ -187,7 +253,9 @@ impl Interpreter<'_> {
             return self.unknown(whole, "takes too long to work out");
         }
         self.enter_function(function, entry);
-        let returned = self.run_body(body).map(|value| self.returned(function, value));
+        let returned = self.run_body(body);
+        self.destroy_scope(returned.as_ref().and_then(|value| value.place.as_ref()));
+        let returned = returned.map(|value| self.returned(function, value));
         self.frames.pop();
         returned.unwrap_or_else(|| self.unknown(whole, "has no value that the text gives"))
     }
@@ -275,6 +343,7 @@ impl Interpreter<'_> {
                     let line = self.program.text.line(parameter.name_at);
                     pack = Value::unknown(name.to_string(), line, "takes too long to work out");
                 }
+                self.packs.insert(parameter.name_at);
                 self.declare(name.clone(), parameter.name_at, Type::of(Base::Auto), pack);
                 continue;
             }

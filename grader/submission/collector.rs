@@ -1,13 +1,17 @@
 //! Walking code for what it changes: assignments, addresses, calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::containers::ITEM;
+use super::destructors::destructors;
 use super::effects::{
     DEPTH, FunctionEffects, MOST, Of, Touched, is_by_reference, is_constant_member, of_function, roots_of,
 };
+use super::execute::is_static;
 use super::interpreter::Interpreter;
+use super::overloads::base_name;
 use super::program::Program;
 use super::sites::callee_name;
 use super::tree::{Declarator, Expression, ExpressionKind, Initial, Operator, Statement, StatementKind};
@@ -28,7 +32,11 @@ pub struct Collector<'a, 'i, 'p> {
     pub more: bool,
     /// References and pointers among the locals, and what they lead to.
     aliases: HashMap<Arc<str>, &'p Expression>,
+    /// Those of them that lead to an item of what is walked through.
+    items: HashSet<Arc<str>>,
     pub locals: Vec<Arc<str>>,
+    /// Static variables among them, and the names that they are known by outside.
+    statics: HashMap<Arc<str>, Arc<str>>,
     /// Arguments of launches, whose addresses nobody writes to.
     left_alone: Vec<Range<usize>>,
 }
@@ -49,10 +57,12 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
             let mut roots = Vec::new();
             roots_of(target, &mut roots);
             for (outer, mut whole) in roots.into_iter().filter(|(outer, _)| *outer != root) {
+                whole.extend(self.items.contains(&root).then(|| ITEM.into()));
                 whole.extend(path.iter().cloned());
                 self.touch_root(outer, whole, step, depth + 1);
             }
         }
+        let root = self.statics.get(&root).cloned().unwrap_or(root);
         let touched = Touched { root, path, step };
         if self.touched.contains(&touched) {
             return;
@@ -136,6 +146,27 @@ impl<'i, 'p> Collector<'_, 'i, 'p> {
         }
     }
 
+    /// What the destructor of a variable changes: through its references, what the variable is made of.
+    fn destroyed(&mut self, declared: &'p Declarator) {
+        let Some(name) = base_name(&declared.kind).filter(|_| declared.kind.is_value()) else { return };
+        let made_of: Vec<&Expression> = match &declared.initial {
+            Some(Initial::Value(value)) => vec![value],
+            Some(Initial::Arguments(items)) => items.iter().map(|item| &item.1).collect(),
+            None => Vec::new(),
+        };
+        for index in destructors(self.program, name) {
+            let effects = of_function(self.program, index, self.known, self.depth + 1);
+            for (of, path) in effects.iter() {
+                match of {
+                    Of::Own => made_of.iter().for_each(|value| self.touch(value, &[], false)),
+                    Of::More => self.more = true,
+                    Of::Global(name) => self.touch_root(name.clone(), path.clone(), false, 0),
+                    Of::Parameter(_) => {}
+                }
+            }
+        }
+    }
+
     /// Touches what code without a tree may change.
     fn touch_unread(&mut self, at: &Range<usize>) {
         let places = unread_places(self.program, at);
@@ -177,6 +208,7 @@ impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
                 self.locals.push(name.clone());
                 if *reference {
                     self.aliases.insert(name.clone(), range);
+                    self.items.insert(name.clone());
                 }
             }
             StatementKind::Bind { names, value, reference } => {
@@ -187,6 +219,11 @@ impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
                     }
                 }
             }
+            StatementKind::Declare(declarators) if is_static(&self.program.text, statement) => {
+                for declared in declarators {
+                    self.statics.insert(declared.name.clone(), static_name(declared.name_at));
+                }
+            }
             StatementKind::Unread => self.touch_unread(&statement.at),
             _ => {}
         }
@@ -194,6 +231,7 @@ impl<'p> Visitor<'p> for Collector<'_, '_, 'p> {
 
     fn declare(&mut self, declared: &'p Declarator) {
         self.locals.push(declared.name.clone());
+        self.destroyed(declared);
         let leads = declared.kind.reference || !declared.kind.pointers.is_empty() || declared.kind.base == Base::Auto;
         let value = match &declared.initial {
             Some(Initial::Value(value)) => Some(value),
@@ -242,11 +280,21 @@ impl<'a, 'i> Collector<'a, 'i, '_> {
             returns: false,
             more: false,
             aliases: HashMap::new(),
+            items: HashSet::new(),
             locals: Vec::new(),
+            statics: HashMap::new(),
             left_alone: Vec::new(),
         }
     }
 }
+
+/// What a static variable of a function is known by outside of it: its name's token.
+fn static_name(name_at: usize) -> Arc<str> {
+    format!("{STATIC}{name_at}").into()
+}
+
+/// What the names of such variables begin with.
+pub const STATIC: &str = "static ";
 
 /// Whether something is read out of it: `std::cin`, or a variable that is no number for sure.
 fn reads_stream(left: &Expression) -> bool {

@@ -1,6 +1,9 @@
 //! What a kernel uses that the cpu engine cannot judge: found in the text, so that it can be named with its line.
 //!
-//! Only code counts: a comment, a string or an `#include` is nothing, nor is what a condition leaves out.
+//! Only code counts: a comment, a string or an `#include` is nothing, nor is what a condition leaves out, nor a function that
+//! the kernel is known not to reach.
+
+use std::collections::BTreeSet;
 
 use super::lexer::{Token, TokenKind};
 use super::program::Program;
@@ -19,10 +22,19 @@ pub struct Construct {
 
 /// The constructs in the order of their lines, each kind once.
 pub fn constructs(program: &Program) -> Vec<Construct> {
+    constructs_but(program, &BTreeSet::new())
+}
+
+/// The same but for those in functions of these names, which the kernel does not reach.
+pub fn constructs_but(program: &Program, unreached: &BTreeSet<String>) -> Vec<Construct> {
     let host_only = host_bodies(program);
+    let left_out = left_out(program, unreached);
     let mut found: Vec<Construct> = Vec::new();
     for (at, token) in program.text.tokens.iter().enumerate() {
         let Some(what) = construct(program, at, token) else { continue };
+        if left_out.iter().any(|definition| definition.contains(&at)) {
+            continue;
+        }
         let in_host_code = host_only.iter().any(|body| body.contains(&at));
         // Names of a library outside functions are types that host code may use; a kernel that does is found out later.
         let in_device_code = if is_library(what) { in_any_body(program, at) && !in_host_code } else { !in_host_code };
@@ -30,7 +42,7 @@ pub fn constructs(program: &Program) -> Vec<Construct> {
             found.push(Construct { what: what.to_owned(), line: token.line });
         }
     }
-    found.extend(launches_from_kernels(program));
+    found.extend(launches_from_kernels(program, &left_out));
     found.sort_by_key(|construct| construct.line);
     found
 }
@@ -78,6 +90,52 @@ pub fn starts_assembly(tokens: &[Token], at: usize) -> bool {
     !(opens && is_empty && is_all && names_clobbers.is_some_and(|close| close.is(")")))
 }
 
+/// How often names are taken back.
+const ROUNDS: usize = 8;
+
+/// The definitions of functions of these names, heads included, but for those that other code names as nvcc reads the text:
+/// conditions may leave in for it what g++ does not see.
+fn left_out(program: &Program, unreached: &BTreeSet<String>) -> Vec<Tokens> {
+    let mut names = unreached.clone();
+    for _ in 0..ROUNDS {
+        let mut definitions = definitions(program, &names);
+        definitions.sort_by_key(|definition| definition.start);
+        let named = named_outside(program, &definitions, &names);
+        if named.is_empty() {
+            return definitions;
+        }
+        names.retain(|name| !named.contains(&**name));
+    }
+    Vec::new()
+}
+
+/// Those of the names that stand outside of these definitions, which are in order.
+fn named_outside<'p>(program: &'p Program, definitions: &[Tokens], names: &BTreeSet<String>) -> BTreeSet<&'p str> {
+    let (mut named, mut inside) = (BTreeSet::new(), 0);
+    let mut rest = definitions.iter().peekable();
+    for (at, token) in program.text.tokens.iter().enumerate() {
+        while let Some(definition) = rest.next_if(|definition| definition.start <= at) {
+            inside = inside.max(definition.end);
+        }
+        if at >= inside && token.is_identifier() && names.contains(&*token.text) {
+            named.insert(&*token.text);
+        }
+    }
+    named
+}
+
+/// The definitions of functions of these names, heads included.
+fn definitions(program: &Program, names: &BTreeSet<String>) -> Vec<Tokens> {
+    let named = program.functions.iter().filter(|function| function.owner.is_none() && names.contains(&*function.name));
+    named
+        .filter_map(|function| {
+            let before = &program.text.tokens[..function.at];
+            let ends = |token: &Token| token.is(";") || token.is("}") || token.is("{");
+            Some(before.iter().rposition(ends).map_or(0, |end| end + 1)..function.body.as_ref()?.at.end)
+        })
+        .collect()
+}
+
 fn is_library(what: &str) -> bool {
     matches!(what, "thrust" | "cub")
 }
@@ -115,9 +173,10 @@ fn has_device_word(program: &Program, name_at: usize) -> bool {
 }
 
 /// Dynamic parallelism: the first launch inside each kernel or device function.
-fn launches_from_kernels(program: &Program) -> Option<Construct> {
+fn launches_from_kernels(program: &Program, left_out: &[Tokens]) -> Option<Construct> {
     let on_device = program.functions.iter().filter(|function| {
-        function.global || has_device_word(program, function.at) && !is_also_host(program, function.at)
+        !left_out.iter().any(|definition| definition.contains(&function.at))
+            && (function.global || has_device_word(program, function.at) && !is_also_host(program, function.at))
     });
     let mut finder = LaunchFinder { first: None };
     for body in on_device.filter_map(|function| function.body.as_ref()) {
@@ -183,5 +242,35 @@ mod tests {
             int main() { const char* s = \"asm\"; thrust::sort(a, b); cub::DeviceReduce::Sum(x); k<<<1, 1>>>(a, b, n, r); }\n\
             __global__ void k(const float* texture, float* o, int n, float r) { float surface = texture[0]; o[0] = surface; }\n";
         assert_eq!(found(text), []);
+    }
+
+    #[test]
+    fn functions_that_are_not_reached_do_not_count() {
+        let text = "__global__ void other(cudaTextureObject_t t, float* o) {\n o[0] = tex2D<float>(t, 0, 0); other<<<1, 1>>>(t, o); }\n\
+            struct Box { __device__ void smid() { asm(\"nop;\"); } };\n\
+            __device__ unsigned smid() {\n unsigned s; asm(\"mov.u32 %0, %%smid;\" : \"=r\"(s)); return s; }\n";
+        let program = Program::new(text);
+        let lines = |names: &[&str]| {
+            let names = names.iter().map(ToString::to_string).collect();
+            constructs_but(&program, &names).iter().map(|construct| construct.line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&[]), [1, 2, 3]);
+        assert_eq!(lines(&["smid"]), [1, 2, 3], "a method has that name");
+    }
+
+    #[test]
+    fn a_function_that_other_code_names_counts() {
+        let text = "__global__ void other(cudaTextureObject_t t, float* o) {\n o[0] = tex2D<float>(t, 0, 0); other<<<1, 1>>>(t, o); }\n\
+            __device__ unsigned smid() {\n unsigned s; asm(\"mov.u32 %0, %%smid;\" : \"=r\"(s)); return s; }\n\
+            __global__ void k(const float* a, float* b, int n, float r) { b[0] = USED; }\n";
+        let lines = |used: &str, names: &[&str]| {
+            let program = Program::new(&text.replace("USED", used));
+            let names = names.iter().map(ToString::to_string).collect();
+            constructs_but(&program, &names).iter().map(|construct| construct.line).collect::<Vec<_>>()
+        };
+        assert!(lines("0", &["other", "smid"]).is_empty());
+        assert_eq!(lines("0", &["smid"]), [1, 2]);
+        assert_eq!(lines("smid()", &["other", "smid"]), [4]);
+        assert_eq!(lines("0, (void)&smid", &["other", "smid"]), [4]);
     }
 }

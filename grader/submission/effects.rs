@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::collector::Collector;
+use super::containers::ITEM;
 use super::interpreter::Interpreter;
 use super::program::{Function, Program};
 use super::tree::{Expression, ExpressionKind, Operator, Statement};
@@ -210,9 +211,15 @@ pub fn roots_of(place: &Expression, roots: &mut Vec<(Arc<str>, Vec<Arc<str>>)>) 
                 path.push(member.path.clone());
             }
         }
+        ExpressionKind::Index(part, _) => {
+            let begin = roots.len();
+            roots_of(part, roots);
+            for (_, path) in roots.iter_mut().skip(begin).filter(|_| is_plain(part)) {
+                path.push(ITEM.into());
+            }
+        }
         ExpressionKind::Unary('*' | '&', part)
         | ExpressionKind::Cast(_, part)
-        | ExpressionKind::Index(part, _)
         | ExpressionKind::Step { place: part, .. } => roots_of(part, roots),
         ExpressionKind::Binary(Operator::Add | Operator::Subtract, left, _) => roots_of(left, roots),
         ExpressionKind::Conditional(_, then, otherwise) => {

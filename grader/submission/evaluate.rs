@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use super::arithmetic::{binary, literal, sum_origin};
+use super::arithmetic::{binary, character, literal, sum_origin};
 use super::interpreter::{Interpreter, well_known};
 use super::lexer::Token;
+use super::objects::{TOO_MANY, is_vector};
 use super::parser::{Names, Parser, Text};
 use super::places::Part;
 use super::program::Program;
 use super::sites::callee_name;
 use super::tree::{Expression, ExpressionKind, Name, Operator, TemplateArgument};
-use super::types::{Base, SIZE, Type};
+use super::types::{BIT_FIELD, Base, SIZE, Type};
 use super::value::{Data, Value, real};
 
 /// Why an expression has no value that is nested deeper than is followed.
@@ -44,8 +45,7 @@ impl Interpreter<'_> {
         match &expression.kind {
             ExpressionKind::Number(text) => literal(text).unwrap_or_else(|| self.unknown(expression, "is no number")),
             ExpressionKind::Character(text) => {
-                let byte = text.bytes().rev().nth(1).unwrap_or_default();
-                Value::int(i128::from(byte))
+                character(text).unwrap_or_else(|| self.unknown(expression, "is no single character"))
             }
             ExpressionKind::Name(_)
             | ExpressionKind::Member(..)
@@ -73,8 +73,17 @@ impl Interpreter<'_> {
             }
             ExpressionKind::Construct(kind, items) => self.construct_expression(kind, items),
             ExpressionKind::Braces(items) => {
-                let items = items.iter().take(4096);
-                Data::List(items.map(|(name, item)| (name.clone(), self.evaluate(item).copied())).collect()).into()
+                let mut list = Vec::new();
+                for (name, item) in items.iter().take(MOST_ARGUMENTS) {
+                    match &item.kind {
+                        ExpressionKind::Spread(_) => {
+                            let values = self.spread(std::slice::from_ref(item));
+                            list.extend(values.into_iter().map(|value| (None, value.copied())));
+                        }
+                        _ => list.push((name.clone(), self.evaluate(item).copied())),
+                    }
+                }
+                Data::List(list).into()
             }
             ExpressionKind::Call(callee, arguments) => self.call(callee, arguments, expression),
             ExpressionKind::SizeOfType(kind) => {
@@ -89,6 +98,10 @@ impl Interpreter<'_> {
                 self.forget_effects(expression, TOO_TALL);
                 self.unknown(expression, TOO_TALL)
             }
+            ExpressionKind::Opaque if self.program.text.is(expression.at.start, "delete") => {
+                self.forget_held(None);
+                self.unknown(expression, "has no value that the text gives")
+            }
             ExpressionKind::Launch(_) | ExpressionKind::Text | ExpressionKind::Opaque => {
                 self.unknown(expression, "has no value that the text gives")
             }
@@ -99,6 +112,12 @@ impl Interpreter<'_> {
     pub fn spread(&mut self, arguments: &[Expression]) -> Vec<Value> {
         let mut values = Vec::new();
         for argument in arguments.iter().take(MOST_ARGUMENTS) {
+            if let ExpressionKind::Spread(pattern) = &argument.kind
+                && let Some(each) = self.spread_pattern(pattern)
+            {
+                values.extend(each);
+                continue;
+            }
             let value = self.evaluate(argument);
             let count = match (&argument.kind, &value.data) {
                 (ExpressionKind::Spread(_), Data::List(items)) => {
@@ -124,6 +143,9 @@ impl Interpreter<'_> {
             return self.constructed(&kind, items);
         }
         let values = self.spread(items);
+        if is_vector(&kind) {
+            return self.vector(&kind, values.into_iter().map(Value::copied).collect());
+        }
         match (&kind.base, values.len()) {
             (Base::Named(_), _) => {
                 let list = values.into_iter().map(|value| (None, value)).collect();
@@ -169,6 +191,9 @@ impl Interpreter<'_> {
         {
             // `config << 32`: an operator of the struct's own.
             self.forget_lvalue(left, "is changed by an operator that the grader does not follow");
+        }
+        if let Some(value) = self.own_operator(operator, &left_value, &right_value, whole) {
+            return value;
         }
         match (operator, left_value.address, right_value.as_integer()) {
             // A pointer that leads somewhere is no nullptr.
@@ -229,6 +254,13 @@ impl Interpreter<'_> {
         right: &Expression,
         whole: &Expression,
     ) -> Value {
+        if operator.is_none() && self.program.functions.iter().any(|function| &*function.name == "operator=") {
+            let found = self.find(left);
+            let right = std::slice::from_ref(right);
+            if let Some(assigned) = self.call_operator("operator=", &found, right, whole) {
+                return assigned;
+            }
+        }
         let right = self.evaluate(right);
         if let (None, ExpressionKind::Call(callee, places)) = (operator, &left.kind)
             && callee_name(callee) == Some("tie")
@@ -304,6 +336,7 @@ impl Interpreter<'_> {
         }
         match &kind.base {
             Base::Bool => Some(1),
+            Base::Integer { spelling: BIT_FIELD, .. } => None,
             Base::Integer { bits, .. } => Some(i128::from(bits / 8)),
             Base::Float => Some(4),
             Base::Double => Some(8),
@@ -346,7 +379,18 @@ impl Interpreter<'_> {
         let kind = found.place().and_then(|place| self.declared_at(&place)).map(|(_, kind)| self.resolved(&kind));
         let value = self.value_of(found, inner);
         let each = match (&value.data, kind) {
-            (Data::List(items), Some(kind)) => self.size_of(&kind, 0).map(|each| each * items.len() as i128),
+            _ if value.address => Some(8),
+            (Data::Unknown(unknown), _) if unknown.why == TOO_MANY => None,
+            (Data::List(_), kind) => {
+                let items = leaves(&value);
+                let each = match (kind, items.first().map(|item| &item.data)) {
+                    (Some(kind), _) => self.size_of(&kind, 0),
+                    (None, Some(Data::Integer { bits, .. })) => Some(i128::from((bits / 8).max(1))),
+                    (None, Some(Data::Float { single, .. })) => Some(if *single { 4 } else { 8 }),
+                    _ => None,
+                };
+                each.map(|each| each * items.len() as i128)
+            }
             (Data::Integer { bits, .. }, _) => Some(i128::from((bits / 8).max(1))),
             (Data::Float { single, .. }, _) => Some(if *single { 4 } else { 8 }),
             (_, Some(kind)) => self.size_of(&kind, 0),
@@ -383,6 +427,14 @@ impl Interpreter<'_> {
 
 fn is_warp_size(expression: &Expression) -> bool {
     matches!(&expression.kind, ExpressionKind::Member(_, member) if &*member.path == "warpSize")
+}
+
+/// The values that an array of arrays is made of.
+fn leaves(value: &Value) -> Vec<&Value> {
+    match &value.data {
+        Data::List(items) => items.iter().flat_map(|(_, item)| leaves(item)).collect(),
+        _ => vec![value],
+    }
 }
 
 fn sized(bytes: i128) -> Value {

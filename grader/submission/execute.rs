@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use super::interpreter::{Interpreter, NESTING};
+use super::places::{Place, Root};
+use super::program::Function;
+use super::text::Text;
 use super::tree::{Declarator, Expression, Initial, Statement, StatementKind};
 use super::types::{Base, Type};
 use super::value::{Data, Value};
@@ -16,6 +19,14 @@ pub enum Flow {
     Break,
     Continue,
     Return(Value),
+}
+
+/// Whether a declaration in a function is of variables that outlive its calls.
+pub fn is_static(text: &Text, statement: &Statement) -> bool {
+    let StatementKind::Declare(declarators) = &statement.kind else { return false };
+    let first = declarators.first().map_or(statement.at.start, |declared| declared.name_at);
+    let has = |word: &str| (statement.at.start..first).take(4).any(|at| text.is(at, word));
+    has("static") && !has("constexpr")
 }
 
 /// Why a variable is unknown after what could not be followed.
@@ -46,10 +57,14 @@ impl Interpreter<'_> {
     fn execute_kind(&mut self, statement: &Statement) -> Flow {
         match &statement.kind {
             StatementKind::Expression(value) => {
-                self.evaluate(value);
+                let value = self.evaluate(value);
+                self.destroy_unkept(value);
             }
             StatementKind::Declare(declarators) => {
-                declarators.iter().for_each(|declared| self.declare_variable(declared))
+                let is_static = is_static(&self.program.text, statement);
+                for declared in declarators {
+                    if is_static { self.declare_static(declared) } else { self.declare_variable(declared) }
+                }
             }
             StatementKind::Bind { names, value, reference } => self.bind_names(names, value, *reference),
             StatementKind::Alias(name, kind) => {
@@ -61,6 +76,10 @@ impl Interpreter<'_> {
             StatementKind::Block(statements) => {
                 self.open_scope();
                 let flow = self.execute_all(statements);
+                self.destroy_scope(match &flow {
+                    Flow::Return(value) => value.place.as_ref(),
+                    _ => None,
+                });
                 self.close_scope();
                 return flow;
             }
@@ -128,6 +147,33 @@ impl Interpreter<'_> {
             self.forget_escaping(initial);
         }
         self.declare(declared.name.clone(), declared.name_at, kind, value);
+    }
+
+    /// A variable that keeps its value from one call of its function to the next.
+    fn declare_static(&mut self, declared: &Declarator) {
+        let (at, kind) = (declared.name_at, self.resolved(&declared.kind));
+        if !kind.constant && self.is_in_template() {
+            // Each instance has its own.
+            let line = self.program.text.line(at);
+            let value = Value::unknown(declared.name.to_string(), line, "is a static variable in a template");
+            return self.declare(declared.name.clone(), at, kind, value);
+        }
+        if !self.globals.contains_key(&at) {
+            let value = match (&declared.initial, declared.dimensions.is_empty()) {
+                (None, true) => self.zero(&kind, declared),
+                _ => self.zeroed_array(declared).unwrap_or_else(|| self.initial_value(declared)),
+            };
+            self.globals.insert(at, (kind.clone(), value.copied()));
+        }
+        let value = Data::Pointer(Place::of(Root::Global(at)), true).into();
+        self.declare(declared.name.clone(), at, kind, value);
+    }
+
+    fn is_in_template(&self) -> bool {
+        let Some(frame) = self.frames.last() else { return false };
+        let is_template = |function: &Function| function.template.as_ref().is_some_and(|list| !list.is_empty());
+        let here = |function: &Function| function.path == frame.path && is_template(function);
+        frame.instance.is_some() || !frame.types.is_empty() || self.program.functions.iter().any(here)
     }
 
     fn bind_names(&mut self, names: &[(Arc<str>, usize)], value: &Expression, reference: bool) {

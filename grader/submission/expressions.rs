@@ -230,7 +230,10 @@ impl Parser<'_> {
     fn bracketed(&mut self) -> Option<Expression> {
         let token = self.token()?;
         match &*token.text {
-            "(" => self.between(|parser| parser.expression().filter(|_| parser.at >= parser.end)),
+            "(" => match self.fold() {
+                Some(fold) => Some(fold),
+                None => self.between(|parser| parser.expression().filter(|_| parser.at >= parser.end)),
+            },
             "{" => self.braces(),
             "[" => self.lambda(),
             "::" => self.named(),
@@ -255,7 +258,7 @@ impl Parser<'_> {
                 } else {
                     None
                 };
-                Some((member, parser.deeper(Self::assignment)?))
+                Some((member, parser.argument()?))
             })
         })
     }

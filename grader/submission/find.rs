@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::containers::{ITEM, identity_of_length, is_long};
 use super::interpreter::{Interpreter, well_known};
 use super::places::{Part, Place, Root};
 use super::tree::{Expression, ExpressionKind, Name};
@@ -112,6 +113,13 @@ impl Interpreter<'_> {
             return array;
         }
         let place = self.pointee(&place);
+        if let Some(item) = self.at(&place).filter(|kept| is_long(kept)).and_then(|kept| kept.member(ITEM).cloned()) {
+            // A row goes by its grid's name.
+            return Found::Value(match self.declared_at(&place) {
+                Some((identity, _)) => Value { origin: Vec::new(), ..item }.from_name(identity_of_length(&identity)),
+                None => item,
+            });
+        }
         match (self.at(&place).map(|kept| &kept.data), index) {
             (Some(Data::List(items)), Some(index)) if index < items.len() => Found::At(place.with(Part::Item(index))),
             (Some(Data::Unknown(why)), _) => Found::Value(Data::Unknown(why.clone()).into()),
@@ -190,12 +198,27 @@ impl Interpreter<'_> {
         }
         match self.read_of_struct(name, expression) {
             Some(value) => Found::Value(value),
+            None if self.is_unclear_instance(name) => {
+                Found::Value(self.unknown(expression, "is of a template that is written for some arguments alone"))
+            }
             None => self.find_global(name, expression),
         }
     }
 
+    /// Whether a name is that of a member of a template of which there is no telling what is meant.
+    fn is_unclear_instance(&mut self, name: &Name) -> bool {
+        let Some((before, _)) = name.path.rsplit_once("::").filter(|_| name.scope.is_some()) else { return false };
+        let last = before.rsplit("::").next().unwrap_or_default();
+        self.program.structs.contains_key(last) && self.owner_of(name).is_none()
+    }
+
     fn find_global(&mut self, name: &Name, expression: &Expression) -> Found {
         if let Some(variable) = self.global_variable(&name.path) {
+            if name.arguments.is_some() {
+                return Found::Value(
+                    self.unknown(expression, "is a template of variables, which the grader does not follow"),
+                );
+            }
             let value = self.read_global(variable, expression);
             let at = variable.declarator.name_at;
             return match self.globals.contains_key(&at) {

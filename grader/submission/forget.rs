@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use super::collector::STATIC;
 use super::effects::{Effects, Of, Touched, roots_of};
+use super::execute::LOOP;
 use super::interpreter::Interpreter;
 use super::places::{Place, Root};
-use super::tree::{Expression, ExpressionKind, Statement};
+use super::tree::{Declarator, Expression, ExpressionKind, Statement};
+use super::types::{Base, Type};
 use super::value::{Data, Value};
 
 /// What a place is called in messages, and since which line it is unknown.
@@ -71,6 +74,11 @@ impl Interpreter<'_> {
 
     /// Whether a place has a value that a change would lose.
     pub fn is_known(&mut self, touched: &Touched) -> bool {
+        let at = touched.root.strip_prefix(STATIC).and_then(|at| at.parse().ok());
+        if at.is_some_and(|at: usize| !self.globals.contains_key(&at)) {
+            // It has its first value to lose.
+            return true;
+        }
         let Some(mut place) = self.root_place(&touched.root) else { return false };
         for member in &touched.path {
             place = self.pointee(&place);
@@ -91,6 +99,13 @@ impl Interpreter<'_> {
         let line = self.program.functions.iter().find(|function| *function.name == *name).map_or(1, |f| f.line);
         let why = "has a constructor that the grader does not follow";
         self.forget_part(object, Blame { what: name, line, why }, 0);
+    }
+
+    /// An object whose list leaves out the braces around the parts of a member.
+    pub fn forget_unbraced(&mut self, object: &Arc<Place>, member: &Declarator) {
+        let (what, line) = (member.name.to_string(), self.program.text.line(member.name_at));
+        let why = "has parts that are listed without braces of their own";
+        self.forget_part(object, Blame { what, line, why }, 0);
     }
 
     pub fn forget_touched(&mut self, touched: &Touched, line: u32, why: &'static str) {
@@ -133,6 +148,15 @@ impl Interpreter<'_> {
 
     /// The variable or member that a name means here.
     fn root_place(&mut self, name: &Arc<str>) -> Option<Arc<Place>> {
+        if let Some(at) = name.strip_prefix(STATIC) {
+            let at = at.parse().ok()?;
+            if !self.globals.contains_key(&at) {
+                let name = self.program.text.tokens.get(at)?.text.to_string();
+                let unknown = Value::unknown(name, self.program.text.line(at), LOOP);
+                self.globals.insert(at, (Type::of(Base::Auto), unknown));
+            }
+            return Some(Place::of(Root::Global(at)));
+        }
         if let Some(place) = self.slot_place(name) {
             return Some(place);
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::interpreter::{Frame, Interpreter, NESTING};
-use super::program::{TemplateParameter, Variable, path_means};
+use super::parser::Parser;
+use super::program::{Function, TemplateParameter, Variable, path_means};
 use super::tree::{Expression, ExpressionKind, Name, TemplateArgument};
 use super::types::{Base, Type};
 use super::value::{Data, Identity, Value};
@@ -83,12 +84,31 @@ impl Interpreter<'_> {
         let Base::Named(path) = &kind.base else { return None };
         let last = path.rsplit("::").next().unwrap_or_default();
         if kind.arguments.is_some() {
+            if self.may_be_partial(last, kind) {
+                return None;
+            }
             let special = format!("{last}<{}>", self.spelt_arguments(kind));
             if let Some((name, _)) = self.program.structs.get_key_value(&*special) {
                 return Some(name.clone());
             }
         }
         self.program.structs.get_key_value(last).map(|(name, _)| name.clone())
+    }
+
+    /// Whether what is written for some of a template's arguments alone may be meant.
+    fn may_be_partial(&self, last: &str, kind: &Type) -> bool {
+        let begin = format!("{last}<");
+        let given: Vec<String> =
+            kind.arguments.iter().flat_map(|list| list.iter()).map(|one| self.spelt(one)).collect();
+        self.program.structs.iter().any(|(name, found)| {
+            let partial = found.template.as_deref().filter(|_| name.starts_with(&begin));
+            let Some(parameters) = partial else { return false };
+            let pattern = name[begin.len()..].trim_end_matches('>').split(", ");
+            let is_plain = |part: &str| part.chars().all(|c| c.is_alphanumeric() || c == '_');
+            let is_parameter = |part: &str| parameters.iter().any(|parameter| parameter.name.as_deref() == Some(part));
+            let differs = |(part, given): (&str, &String)| is_plain(part) && !is_parameter(part) && part != given;
+            !pattern.zip(&given).any(differs)
+        })
     }
 
     /// A resolved type as the end of the file can spell it: `ns::Tile<32, 8>`.
@@ -104,15 +124,31 @@ impl Interpreter<'_> {
     }
 
     fn spelt_arguments(&self, kind: &Type) -> String {
-        let spelt = |argument: &TemplateArgument| {
-            let known = argument.value.as_ref().map(|value| &value.kind);
-            match (known, &argument.kind) {
-                (Some(ExpressionKind::Known(value)), _) if value.as_integer().is_some() => spelt_integer(value),
-                (_, Some(kind)) => self.spelt_type(kind),
-                _ => self.program.text.spelling(argument.at.clone()),
-            }
-        };
+        let spelt = |argument: &TemplateArgument| self.spelt(argument);
         kind.arguments.iter().flat_map(|list| list.iter()).map(spelt).collect::<Vec<_>>().join(", ")
+    }
+
+    fn spelt(&self, argument: &TemplateArgument) -> String {
+        let known = argument.value.as_ref().map(|value| &value.kind);
+        match (known, &argument.kind) {
+            (Some(ExpressionKind::Known(value)), _) if value.as_integer().is_some() => spelt_integer(value),
+            (_, Some(kind)) => self.spelt_type(kind),
+            _ => self.program.text.spelling(argument.at.clone()),
+        }
+    }
+
+    /// Template arguments as they are here, spelt.
+    pub fn spelt_list(&mut self, list: &[TemplateArgument]) -> String {
+        let arguments = self.closed(Some(list));
+        self.spelt_arguments(&Type { arguments, ..Type::of(Base::Auto) })
+    }
+
+    /// The template arguments behind the name of what is written for those alone.
+    pub fn written_arguments(&self, function: &Function) -> Option<Vec<TemplateArgument>> {
+        let text = &self.program.text;
+        let mut parser = Parser::new(text, &self.program.names, function.at + 1, text.tokens.len());
+        let after = parser.after_angles(parser.at).filter(|_| parser.is("<"))?;
+        Some(parser.template_arguments(after))
     }
 
     /// Opens a frame in which a struct's template parameters stand for what the type's arguments say.
@@ -137,6 +173,10 @@ impl Interpreter<'_> {
         for (place, parameter) in parameters.iter().enumerate() {
             let argument = closed.get(place);
             let Some(name) = parameter.name.clone() else { continue };
+            if parameter.pack {
+                self.bind_pack(parameter, closed.get(place..).unwrap_or_default());
+                continue;
+            }
             if parameter.is_type {
                 let kind = argument.and_then(|argument| argument.kind.clone()).or_else(|| deduced(parameter));
                 let kind = kind.or_else(|| parameter.default_kind.as_ref().map(|kind| self.resolved(kind)));
@@ -155,6 +195,25 @@ impl Interpreter<'_> {
             };
             self.declare(name, parameter.name_at, Type::of(Base::Auto), value);
         }
+    }
+
+    /// What is left of template arguments, as a list: of types only how many there are.
+    fn bind_pack(&mut self, parameter: &TemplateParameter, closed: &[TemplateArgument]) {
+        // Types that are deduced are as many as the arguments, see `sizeof...`.
+        let Some(name) = parameter.name.clone().filter(|_| !parameter.is_type || !closed.is_empty()) else { return };
+        let unset =
+            || Value::unknown(name.to_string(), self.program.text.line(parameter.name_at), "is a pack of types");
+        let unset = unset();
+        let values: Vec<Value> = closed
+            .iter()
+            .map(|argument| match argument.value.as_ref().filter(|_| !parameter.is_type) {
+                Some(value) => self.evaluate(value).copied(),
+                None => unset.clone(),
+            })
+            .collect();
+        self.packs.insert(parameter.name_at);
+        let list = Data::List(values.into_iter().map(|value| (None, value)).collect()).into();
+        self.declare(name, parameter.name_at, Type::of(Base::Auto), list);
     }
 
     /// The struct before the last part of a name: `Tile<32>` of `Tile<32>::x`, and of `P::x` what P stands for.

@@ -1,13 +1,13 @@
 //! What is known while a program's host code is followed: variables in scopes, the grader's n in the place of names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::effects::FunctionEffects;
 use super::places::{Place, Root};
 use super::program::{Program, Variable, path_means};
 use super::scan_local::INSIDE;
-use super::tree::{Declarator, Expression, Name};
+use super::tree::{Declarator, Expression, Initial, Name};
 use super::types::{Base, INT, Type};
 use super::value::{Data, Home, Identity, Value};
 
@@ -44,6 +44,8 @@ pub struct Interpreter<'p> {
     pending: Vec<usize>,
     /// Structs whose members are being worked out.
     pub building: Vec<Arc<str>>,
+    /// Packs of arguments that were bound, by their names' tokens.
+    pub packs: HashSet<usize>,
 }
 
 /// One call: its scopes, and what it belongs to.
@@ -91,6 +93,7 @@ impl<'p> Interpreter<'p> {
             next_frame: 1,
             pending: Vec::new(),
             building: Vec::new(),
+            packs: HashSet::new(),
         }
     }
 
@@ -269,6 +272,10 @@ impl<'p> Interpreter<'p> {
 
     /// What a variable outside functions begins with.
     pub fn value_of_variable(&mut self, variable: &Variable) -> Value {
+        let declared_only = self.is_extern(variable.declarator.name_at);
+        if !declared_only && let Some(value) = self.zeroed_array(&variable.declarator) {
+            return value;
+        }
         let value = self.initial_value(&variable.declarator);
         if variable.offset != 0 && value.as_unknown().is_none() {
             let first = value.as_integer().unwrap_or(0);
@@ -276,8 +283,17 @@ impl<'p> Interpreter<'p> {
         }
         let is_number = !matches!(variable.declarator.kind.base, Base::Named(_) | Base::Auto);
         let unset = variable.declarator.initial.is_none() && matches!(value.data, Data::Unknown(_));
-        let declared_only = self.is_extern(variable.declarator.name_at);
         if unset && is_number && !declared_only { Value::int(0) } else { value }
+    }
+}
+
+impl Interpreter<'_> {
+    /// An array of numbers that nothing initialises, where it is made of zeros: outside functions, or static.
+    pub fn zeroed_array(&mut self, declarator: &Declarator) -> Option<Value> {
+        let is_number = !matches!(declarator.kind.base, Base::Named(_) | Base::Auto);
+        let unset = declarator.initial.is_none() && !declarator.dimensions.is_empty();
+        let zeroed = Declarator { initial: Some(Initial::Arguments(Vec::new())), ..declarator.clone() };
+        (unset && is_number).then(|| self.initial_value(&zeroed))
     }
 }
 

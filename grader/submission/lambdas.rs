@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use super::interpreter::{Frame, Interpreter, NESTING};
+use super::places::Root;
 use super::tree::{Capture, Expression, Lambda};
 use super::types::{Base, Type};
 use super::value::{Captured, Data, Home, Value};
+
+/// Variables that one lambda copies.
+const MOST_CAPTURED: usize = 64;
 
 impl Interpreter<'_> {
     pub fn lambda_value(&mut self, lambda: &Arc<Lambda>) -> Value {
@@ -52,7 +56,41 @@ impl Interpreter<'_> {
             };
             (capture.name.clone(), capture.name_at, value)
         };
-        lambda.captures.iter().take(64).map(value).collect()
+        let mut captured: Vec<Captured> = lambda.captures.iter().take(MOST_CAPTURED).map(value).collect();
+        self.copy_named(lambda, &mut captured);
+        if lambda.mutable {
+            self.forget_changed(lambda, &mut captured);
+        }
+        captured
+    }
+
+    /// What `[=]` copies: the variables that the body names.
+    fn copy_named(&mut self, lambda: &Lambda, captured: &mut Vec<Captured>) {
+        let Some(not_copied) = &lambda.copies_but else { return };
+        let text = &self.program.text;
+        let own = |at: usize| at > 0 && [".", "->", "::"].iter().any(|before| text.is(at - 1, before));
+        for at in lambda.body.at.clone().filter(|at| !own(*at)) {
+            let Some(token) = text.tokens.get(at).filter(|token| token.is_identifier()) else { continue };
+            let known = not_copied.contains(&token.text) || captured.iter().any(|known| known.0 == token.text);
+            if known || captured.len() >= MOST_CAPTURED {
+                continue;
+            }
+            let Some(place) = self.slot_place(&token.text) else { continue };
+            let Root::Slot { name_at, .. } = place.root else { continue };
+            let value = self.loaded(&place, 0).filter(|value| !has_lambda(value) && value.weight() <= 64);
+            captured.extend(value.map(|value| (token.text.clone(), name_at, value.copied())));
+        }
+    }
+
+    /// A mutable lambda keeps what it changes of its copies from one call to the next.
+    fn forget_changed(&mut self, lambda: &Lambda, captured: &mut [Captured]) {
+        let effects = self.effects(&[&lambda.body]);
+        for (name, name_at, value) in captured {
+            if effects.more || effects.touched.iter().any(|touched| touched.root == *name) {
+                let line = self.program.text.line(*name_at);
+                *value = Value::unknown(name.to_string(), line, "is a copy that a mutable lambda changes");
+            }
+        }
     }
 
     /// Opens a frame with the lambda's parameters, those without an argument with their default or unknown. It sees

@@ -1,6 +1,7 @@
 //! Functions that the text does not define: the few of the library that launch arithmetic uses, and all others.
 
 use super::arithmetic::binary;
+use super::containers::is_long;
 use super::effects::is_by_reference;
 use super::interpreter::Interpreter;
 use super::objects::{Items, built_in_object};
@@ -42,7 +43,16 @@ impl Interpreter<'_> {
                 arguments.iter().for_each(|argument| self.forget_lvalue(argument, "is walked through"));
                 None
             }
-            "move" | "forward" => values.into_iter().next(),
+            "move" | "forward" => {
+                let moved = values.into_iter().next();
+                // A vector that is moved from is empty.
+                let is_vector =
+                    moved.as_ref().is_some_and(|value| matches!(value.data, Data::List(_)) || is_long(value));
+                for argument in arguments.iter().filter(|_| is_vector && name == "move") {
+                    self.forget_lvalue(argument, "is moved from");
+                }
+                moved
+            }
             "size" => match values.first().map(|value| &value.data) {
                 Some(Data::List(items)) => Some(Value::int(items.len() as i128)),
                 _ => None,
@@ -67,17 +77,27 @@ impl Interpreter<'_> {
     pub fn call_unknown(&mut self, name: &str, arguments: &[Expression], whole: &Expression) -> Value {
         let why = reason(name);
         let changes = is_by_reference(name) || why.starts_with("depends on the device");
-        for argument in arguments {
+        for (place, argument) in arguments.iter().enumerate() {
             let value = self.evaluate(argument);
             let launches = name.starts_with("cudaLaunch");
             match (&value.data, &value.place) {
                 (Data::Lambda(lambda, ..), _) => self.forget(&[&lambda.body.clone()], why),
+                // An array is passed by its address.
+                (Data::List(_), Some(_)) if place == 0 && name.starts_with("cudaMemcpy") || is_memory(name) => {
+                    self.forget_lvalue(argument, why);
+                }
                 (_, Some(_)) if changes || value.address && !launches => self.forget_lvalue(argument, why),
                 _ => {}
             }
         }
         self.unknown(whole, why)
     }
+}
+
+/// Whether a function of C writes to the memory that it is given.
+fn is_memory(name: &str) -> bool {
+    ["mem", "str", "fread", "fgets", "fscanf", "read"].iter().any(|begin| name.starts_with(begin))
+        || matches!(name, "fill_n" | "copy_n" | "generate" | "generate_n" | "transform")
 }
 
 fn reason(name: &str) -> &'static str {
@@ -100,6 +120,11 @@ const MATHEMATICS: [&str; 32] = [
 ];
 
 fn mathematics(name: &str, values: &[Value]) -> Option<Value> {
+    if let ("min" | "max", [Value { data: Data::List(items), .. }]) = (name, values) {
+        let mut items = items.iter().map(|item| item.1.clone());
+        let first = items.next()?;
+        return items.try_fold(first, |best, item| mathematics(name, &[best, item]));
+    }
     let (first, second) = (values.first()?, values.get(1));
     let numbers: Option<Vec<f64>> = values.iter().map(Value::as_float).collect();
     let numbers = numbers?;

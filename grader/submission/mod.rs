@@ -12,6 +12,7 @@ mod constructors;
 pub mod constructs;
 mod containers;
 mod defaults;
+mod destructors;
 pub mod directive;
 mod effects;
 pub mod evaluate;
@@ -36,6 +37,7 @@ mod objects;
 mod operators;
 mod overloads;
 pub mod owner;
+mod packs;
 mod parse_casts;
 mod parse_lambdas;
 mod parse_structs;
@@ -68,6 +70,8 @@ mod archive_tests;
 mod fixture_tests;
 #[cfg(test)]
 mod follow_tests;
+#[cfg(test)]
+mod host_code_tests;
 #[cfg(test)]
 mod launch_tests;
 #[cfg(test)]

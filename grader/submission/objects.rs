@@ -3,10 +3,17 @@
 use std::sync::Arc;
 
 use super::calls::Entry;
+use super::constructors::Missing;
 use super::interpreter::{Interpreter, NESTING};
 use super::tree::{Declarator, Expression, ExpressionKind, Initial, Parameter};
 use super::types::{Base, Type};
 use super::value::{Data, Value};
+
+/// Why an array has no value whose items are too many.
+pub const TOO_MANY: &str = "has more items than the grader follows";
+
+/// Items of one array that are followed.
+const LONGEST: usize = 4096;
 
 /// Values between braces or brackets; those in braces may name members.
 pub type Items = Vec<(Option<Arc<str>>, Value)>;
@@ -62,20 +69,77 @@ impl Interpreter<'_> {
             Some(Initial::Value(value)) => return self.evaluate(value).copied(),
             None => &[],
         };
-        let mut list: Vec<_> = items
-            .iter()
-            .take(4096)
-            .map(|(_, item)| {
-                let value = self.evaluate(item);
-                (None, self.held(value, kind))
-            })
-            .collect();
-        let length = declarator.dimensions.first().and_then(|length| length.as_ref());
-        let length = length.and_then(|length| self.evaluate(length).as_integer()).unwrap_or(0).clamp(0, 64);
-        while (list.len() as i128) < length {
-            list.push((None, self.default_value(kind, declarator)));
+        let lengths: Vec<Option<usize>> = declarator.dimensions.iter().map(|length| self.length_of(length)).collect();
+        let all = lengths.iter().map(|length| length.unwrap_or(1)).fold(1, usize::saturating_mul);
+        if all > LONGEST || items.len() > LONGEST {
+            let line = self.program.text.line(declarator.name_at);
+            return Value::unknown(declarator.name.to_string(), line, TOO_MANY);
+        }
+        self.spend(u32::try_from(all / 4).unwrap_or(u32::MAX));
+        let missing = match &declarator.initial {
+            Some(_) => self.zero(kind, declarator),
+            None => self.default_value(kind, declarator),
+        };
+        self.array(&mut items.iter(), &lengths, kind, &missing)
+    }
+
+    /// A length in an array's brackets; nothing where none is written.
+    fn length_of(&mut self, length: &Option<Expression>) -> Option<usize> {
+        let length = self.evaluate(length.as_ref()?).as_integer().unwrap_or(0);
+        Some(usize::try_from(length).unwrap_or(0))
+    }
+
+    /// An array of arrays out of items that lie in braces of their own or one after the other.
+    fn array(
+        &mut self,
+        items: &mut std::slice::Iter<'_, (Option<Arc<str>>, Expression)>,
+        lengths: &[Option<usize>],
+        kind: &Type,
+        missing: &Value,
+    ) -> Value {
+        let Some((length, inner)) = lengths.split_first() else { return missing.clone() };
+        let mut list = Vec::new();
+        while length.is_none_or(|length| list.len() < length)
+            && let Some((_, item)) = items.as_slice().first()
+        {
+            let value = match &item.kind {
+                ExpressionKind::Spread(_) => {
+                    items.next();
+                    let values = self.spread(std::slice::from_ref(item));
+                    list.extend(values.into_iter().map(|value| (None, self.held(value, kind))));
+                    continue;
+                }
+                _ if inner.is_empty() => {
+                    items.next();
+                    let value = self.evaluate(item);
+                    self.held(value, kind)
+                }
+                ExpressionKind::Braces(own) => {
+                    items.next();
+                    self.array(&mut own.iter(), inner, kind, missing)
+                }
+                _ if inner.iter().any(|length| !matches!(length, Some(1..))) => break,
+                _ => self.array(items, inner, kind, missing),
+            };
+            list.push((None, value));
+        }
+        while length.is_some_and(|length| list.len() < length) {
+            let value = self.array(&mut [].iter(), inner, kind, missing);
+            list.push((None, value));
         }
         Data::List(list).into()
+    }
+
+    /// What a list in braces leaves out: 0, or an object of what its type says.
+    pub fn zero(&mut self, kind: &Type, declarator: &Declarator) -> Value {
+        match &kind.base {
+            _ if !kind.is_value() => Value::int(0),
+            Base::Named(_) => {
+                let made = self.coerced(Data::List(Vec::new()).into(), kind);
+                if matches!(made.data, Data::Object { .. }) { made } else { self.default_value(kind, declarator) }
+            }
+            _ => Value::int(0).converted(kind),
+        }
     }
 
     /// `T(...)` and `T{...}`.
@@ -115,6 +179,7 @@ impl Interpreter<'_> {
                 let list = Data::List(items.clone()).into();
                 self.object(kind, items).unwrap_or(list)
             }
+            (_, Data::Object { .. }) => self.object_as(value, kind),
             _ => value,
         }
     }
@@ -142,7 +207,7 @@ impl Interpreter<'_> {
     fn default_object(&mut self, kind: &Type) -> Option<Value> {
         match &kind.base {
             Base::Named(name) if matches!(&**name, "dim3" | "uint3") => Some(Value::dim3(Vec::new())),
-            _ => self.object(kind, Vec::new()),
+            _ => self.object_of_members(kind, Vec::new(), Missing::Unset),
         }
     }
 
@@ -169,7 +234,13 @@ impl Interpreter<'_> {
     /// A parameter's type, as a call binds it.
     pub fn bind(&mut self, parameter: &Parameter, value: Value) {
         let Some(name) = parameter.name.clone() else { return };
-        let kind = self.resolved(&parameter.kind);
+        let mut kind = self.resolved(&parameter.kind);
+        let text = &self.program.text;
+        // `int (*rows)[2]`
+        if kind.is_value() && !kind.reference && parameter.at.clone().any(|at| text.is(at, "*") && text.is(at + 2, ")"))
+        {
+            kind.pointers.push(false);
+        }
         let value = self.held(value, &kind);
         self.declare(name, parameter.name_at, kind, value);
     }

@@ -1,9 +1,10 @@
 //! Reading casts and `sizeof`.
 
 use super::lexer::TokenKind;
+use super::packs::SIZE_OF_PACK;
 use super::parser::Parser;
 use super::sites::callee_name;
-use super::tree::{Expression, ExpressionKind};
+use super::tree::{Expression, ExpressionKind, Name};
 use super::types::{Base, Type, Words, known_base};
 
 impl Parser<'_> {
@@ -57,6 +58,14 @@ impl Parser<'_> {
     pub fn size_of(&mut self) -> Option<Expression> {
         let begin = self.at;
         self.at += 1;
+        if self.is("...") && self.next_is("(") {
+            self.at += 1;
+            let path = SIZE_OF_PACK.into();
+            let name = ExpressionKind::Name(Name { path, arguments: None, scope: None });
+            let callee = Expression { kind: name, at: begin..self.at, height: 1 };
+            let pack = self.between(Self::expression)?;
+            return Some(self.node(begin, ExpressionKind::Call(Box::new(callee), vec![pack])));
+        }
         if self.is("(") {
             let close = self.text.partner(self.at);
             if close < self.end && self.is_certainly_type(self.at + 1) {

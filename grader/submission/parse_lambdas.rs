@@ -7,11 +7,14 @@ use super::tree::{Capture, Expression, ExpressionKind, Lambda, Name, Statement, 
 
 impl Parser<'_> {
     /// Those captures between a lambda's brackets that have a value of their own.
-    fn captures(&mut self) -> Vec<Capture> {
+    fn captures(&mut self) -> (Vec<Capture>, Option<Vec<Arc<str>>>) {
         let mut captures = Vec::new();
+        let copies = self.is("=");
+        let mut not_copied = Vec::new();
         while self.at < self.end {
             let begin = self.at;
             let reference = self.take("&");
+            not_copied.extend(self.token().filter(|_| reference).map(|name| name.text.clone()));
             if self.next_is("=")
                 && let (name_at, Some(name)) = (self.at, self.identifier())
             {
@@ -36,7 +39,7 @@ impl Parser<'_> {
                 self.at += 1;
             }
         }
-        captures
+        (captures, copies.then_some(not_copied))
     }
 
     pub fn lambda(&mut self) -> Option<Expression> {
@@ -45,9 +48,11 @@ impl Parser<'_> {
             return None;
         }
         let around = std::mem::take(&mut self.tallest);
-        let captures = self.between(|parser| Some(parser.captures())).unwrap_or_default();
+        let (captures, copies_but) = self.between(|parser| Some(parser.captures())).unwrap_or_default();
         let parameters = if self.is("(") { self.between(Self::parameters)? } else { Vec::new() };
+        let mut mutable = false;
         while self.token().is_some_and(|token| !token.is("{") && !token.is(";") && !token.is(")")) {
+            mutable |= self.is("mutable");
             self.at += 1;
         }
         if !self.is("{") {
@@ -57,7 +62,7 @@ impl Parser<'_> {
         let statements = self.between(|parser| Some(parser.statements()))?;
         let body_height = self.tallest.saturating_add(8);
         let body = Statement { kind: StatementKind::Block(statements), at: body_at..self.at };
-        let kind = ExpressionKind::Lambda(Arc::new(Lambda { captures, parameters, body }));
+        let kind = ExpressionKind::Lambda(Arc::new(Lambda { captures, copies_but, mutable, parameters, body }));
         self.tallest = around.max(body_height);
         let kind = if body_height > TALLEST { ExpressionKind::TooTall } else { kind };
         Some(Expression { kind, at: begin..self.at, height: body_height.min(TALLEST) })

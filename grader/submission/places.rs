@@ -52,17 +52,11 @@ impl Place {
         self.with(Part::Member(name.clone()))
     }
 
-    fn around(&self) -> Option<Arc<Self>> {
-        let (_, around) = self.path.split_last()?;
-        Some(Arc::new(Self { root: self.root.clone(), path: around.to_vec() }))
-    }
-
-    /// The array around an item, which a pointer to the item reaches as well; otherwise the place itself.
+    /// The arrays around an item, which a pointer to the item reaches as well; otherwise the place itself.
     pub fn reach(self: &Arc<Self>) -> Arc<Self> {
-        match self.path.last() {
-            Some(Part::Item(_)) => self.around().unwrap_or_else(|| self.clone()),
-            _ => self.clone(),
-        }
+        let items = self.path.iter().rev().take_while(|part| matches!(part, Part::Item(_))).count();
+        let around = self.path.get(..self.path.len() - items).unwrap_or_default();
+        Arc::new(Self { root: self.root.clone(), path: around.to_vec() })
     }
 }
 
@@ -243,6 +237,7 @@ impl Interpreter<'_> {
             Some(kind) => self.held(value, kind),
             None => value.copied(),
         };
+        self.overlay(place);
         let Some(kept) = self.at(place) else { return };
         *kept = match &kept.data {
             Data::Integer { bits, signed, .. } => {
@@ -251,6 +246,22 @@ impl Interpreter<'_> {
             Data::Object { name, .. } if &**name == "dim3" => to_dim3(value),
             _ => value,
         };
+    }
+
+    /// What shares its bytes with a place that is written to, in a union, is not known any more.
+    fn overlay(&mut self, place: &Place) {
+        for (depth, part) in place.path.iter().enumerate() {
+            let Part::Member(written) = part else { continue };
+            let around = Place { root: place.root.clone(), path: place.path.iter().take(depth).cloned().collect() };
+            let program = self.program;
+            let Some(Value { data: Data::Object { name, members, .. }, .. }) = self.at(&around) else { continue };
+            let Some(found) = program.structs.get(name).filter(|found| found.union) else { continue };
+            let declared = |name: &str| found.members.iter().find(|member| &*member.name == name);
+            for (name, value) in members.iter_mut().filter(|(name, _)| name != written) {
+                let line = declared(name).map_or(1, |member| program.text.line(member.name_at));
+                *value = Value::unknown(name.to_string(), line, "shares its bytes with what was set in its union");
+            }
+        }
     }
 
     /// The place of a variable that is in scope here.

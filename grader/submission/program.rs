@@ -70,6 +70,8 @@ pub struct TemplateParameter {
     pub name_at: usize,
     /// Whether it stands for a type.
     pub is_type: bool,
+    /// Whether it stands for all further arguments.
+    pub pack: bool,
     /// The tokens after `=`.
     pub default_at: Option<std::ops::Range<usize>>,
     pub default: Option<Expression>,

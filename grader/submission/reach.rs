@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::Geometry;
 use super::calls::Entry;
+use super::constructors::Missing;
 use super::find::Found;
 use super::interpreter::Interpreter;
+use super::overloads::Meant;
 use super::places::Place;
 use super::program::Function;
 use super::sites::{Enter, Sites, Step, call_details, callee_name};
@@ -89,7 +91,7 @@ impl Interpreter<'_> {
                     ExpressionKind::Call(callee, _) => self.owner_of_callee(callee),
                     _ => None,
                 };
-                let called = certain && self.is_called(function, this.as_ref());
+                let called = certain && self.is_called(function, this.as_ref()) && !self.is_another(function, call);
                 self.enter_function(function, Entry { template, this, instance, arguments: Some(arguments) });
                 function.body.as_ref().filter(|_| called)
             }
@@ -128,9 +130,22 @@ impl Interpreter<'_> {
         self.descends(name, owner, 0) && meant.is_none_or(|meant| meant.owner == function.owner)
     }
 
+    /// Whether a call by name means another function of that name for certain.
+    fn is_another(&mut self, function: &Function, call: &Expression) -> bool {
+        let ExpressionKind::Call(callee, arguments) = &call.kind else { return false };
+        let ExpressionKind::Name(name) = &callee.kind else { return false };
+        if function.owner.is_some() || self.owner_of(name).is_some() {
+            return false;
+        }
+        match self.callee(&name.path, name.arguments.as_deref(), arguments) {
+            Meant::One(index) => self.program.functions.get(index).is_some_and(|meant| !std::ptr::eq(meant, function)),
+            _ => false,
+        }
+    }
+
     /// Some object of a struct, its constructor's parameters unknown where they have no default.
     fn object_of(&mut self, owner: &Arc<str>) -> Option<Arc<Place>> {
-        let object = self.object(&Type::of(Base::Named(owner.clone())), Vec::new())?;
+        let object = self.object_of_members(&Type::of(Base::Named(owner.clone())), Vec::new(), Missing::Unset)?;
         Some(self.placed(object))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::defaults::take_missing;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parser, Text};
-use super::program::{Program, Struct, TemplateParameter, Variable};
+use super::program::{Program, Struct, TemplateParameter, Variable, path_means};
 use super::tree::{Declarator, Expression, ExpressionKind, Initial, Name};
 use super::types::{Base, INT, Type};
 
@@ -140,7 +140,7 @@ impl Scanner<'_, '_> {
             let mut kind = parser.type_specifiers()?;
             parser.pointers(&mut kind);
         }
-        parser.take("...");
+        let pack = parser.take("...");
         let name_at = parser.at;
         let name = if !is_type && parser.is("(") {
             // `void (*kernel)(const float*, float*, int, float)`
@@ -160,7 +160,7 @@ impl Scanner<'_, '_> {
             }
             default_at = Some(begin..parser.at);
         }
-        Some(TemplateParameter { name, name_at, is_type, default_at, default, default_kind })
+        Some(TemplateParameter { name, name_at, is_type, pack, default_at, default, default_kind })
     }
 
     fn using(&mut self) {
@@ -363,11 +363,37 @@ impl Scanner<'_, '_> {
         let declarators = self.parser.declared_type().and_then(|kind| self.parser.declarators(kind));
         match declarators {
             Some(declarators) if self.parser.take(";") => self.variables(declarators, is_static),
+            _ if self.member_definition(begin) => {}
             _ => {
                 self.parser.at = begin;
                 self.skip_declaration();
             }
         }
+    }
+
+    /// `int Solver::count = 6;`: what a static member begins with.
+    fn member_definition(&mut self, begin: usize) -> bool {
+        self.parser.at = begin;
+        while ["static", "inline", "constexpr"].iter().any(|word| self.parser.take(word)) {}
+        let Some(kind) = self.parser.type_specifiers() else { return false };
+        let mut path = String::new();
+        while self.parser.next_is("::")
+            && let Some(owner) = self.parser.identifier()
+        {
+            path = format!("{path}{owner}::");
+            self.parser.at += 1;
+        }
+        let declarators = self.parser.declarators(kind).filter(|_| !path.is_empty() && self.parser.is(";"));
+        let Some([declarator]) = declarators.as_deref() else { return false };
+        let full = format!("{path}{}", declarator.name);
+        let declared = self.program.variables.get_mut(&declarator.name).into_iter().flatten();
+        for variable in declared.filter(|variable| path_means(&full, &variable.path)) {
+            if variable.declarator.initial.is_none() {
+                variable.declarator.initial = declarator.initial.clone();
+            }
+        }
+        self.parser.at += 1;
+        true
     }
 
     pub fn variables(&mut self, declarators: Vec<Declarator>, is_static: bool) {

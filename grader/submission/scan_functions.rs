@@ -86,7 +86,8 @@ impl Scanner<'_, '_> {
         self.parser.at = open;
         let parameters = self.parser.between(Parser::parameters);
         self.parser.at = close + 1;
-        let (owner, owner_is_template) = self.written_owner(name_at).unzip();
+        let destructs = self.parser.text.is(name_at.saturating_sub(1), "~");
+        let (owner, owner_is_template) = self.written_owner(name_at - usize::from(destructs)).unzip();
         let returns = self.return_type(begin, name_at);
         let owner_is_template = owner_is_template.unwrap_or_default();
         Some(Head { name_at, operator, open, global, parameters, owner, owner_is_template, returns, specialised })
@@ -171,7 +172,9 @@ impl Scanner<'_, '_> {
             path.push_str(owner);
             path.push_str("::");
         }
-        let name = head.operator.unwrap_or_else(|| token.text.clone());
+        let destructs = head.name_at.checked_sub(1).is_some_and(|at| self.parser.text.is(at, "~"));
+        let plain = if destructs { format!("~{}", token.text).into() } else { token.text.clone() };
+        let name = head.operator.unwrap_or(plain);
         path.push_str(&name);
         // The list before `void Solver<P>::step()` is the struct's own.
         let template = template.filter(|_| !head.owner_is_template);

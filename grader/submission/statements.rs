@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::arithmetic::literal;
 use super::lexer::{Token, TokenKind};
 use super::parser::Parser;
 use super::tree::{Declarator, Expression, ExpressionKind, Initial, Name, Statement, StatementKind};
-use super::types::{Base, Type};
+use super::types::{BIT_FIELD, Base, Type};
 
 impl Parser<'_> {
     /// The statements up to the end of what is being read; those that cannot be read are marked and skipped.
@@ -169,12 +170,13 @@ impl Parser<'_> {
                 before.push(parser.statement()?);
             }
             if let Some(kind) = parser.declared_type() {
-                // `if (int x = f())`: the value cannot be told from here.
+                // `if (int x = f())`
                 let begin = parser.at;
                 let declarators = parser.declarators(kind)?;
+                let path = declarators.last()?.name.clone();
                 before.push(Statement { kind: StatementKind::Declare(declarators), at: begin..parser.at });
-                let opaque = parser.node(begin, ExpressionKind::Opaque);
-                return Some((before, opaque));
+                let name = ExpressionKind::Name(Name { path, arguments: None, scope: None });
+                return Some((before, parser.node(begin, name)));
             }
             Some((before, parser.expression()?))
         })?;
@@ -352,6 +354,9 @@ impl Parser<'_> {
             }
         }
         self.skip_attributes();
+        if self.is(":") {
+            kind = self.bit_field(kind)?;
+        }
         let initial = if self.take("=") {
             Some(Initial::Value(self.deeper(Self::assignment)?))
         } else if self.is("{") {
@@ -361,11 +366,26 @@ impl Parser<'_> {
         } else {
             None
         };
-        if self.take(":") {
-            // The width of a bit field.
-            self.deeper(Self::assignment)?;
-        }
         Some(Declarator { name, name_at, kind, dimensions, initial })
+    }
+
+    /// The type of a member of so many bits: `unsigned rows : 10`.
+    fn bit_field(&mut self, kind: Type) -> Option<Type> {
+        self.expect(":")?;
+        let width = self.deeper(Self::unary)?;
+        let bits = match &width.kind {
+            ExpressionKind::Number(text) => literal(text).and_then(|width| u8::try_from(width.as_integer()?).ok()),
+            _ => None,
+        };
+        let base = match (&kind.base, bits) {
+            (Base::Integer { signed, .. }, Some(bits @ 1..=64)) => {
+                Base::Integer { bits, signed: *signed, spelling: BIT_FIELD }
+            }
+            (Base::Bool, _) => Base::Bool,
+            // What it holds cannot be told.
+            _ => Base::Named(BIT_FIELD.into()),
+        };
+        Some(Type { base, ..kind })
     }
 
     /// What a variable is made of in brackets: what cannot be read is no known value, and not a default one.

@@ -139,6 +139,9 @@ pub struct LaunchExpression {
 pub struct Lambda {
     /// Captures with a value of their own: `[n = size]`.
     pub captures: Vec<Capture>,
+    /// For `[=]`: the names that it does not copy.
+    pub copies_but: Option<Vec<Arc<str>>>,
+    pub mutable: bool,
     pub parameters: Vec<Parameter>,
     pub body: Statement,
 }

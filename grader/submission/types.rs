@@ -106,6 +106,9 @@ const fn integer(bits: u8, signed: bool, spelling: &'static str) -> Base {
     Base::Integer { bits, signed, spelling }
 }
 
+/// How the type of a bit-field is spelt.
+pub const BIT_FIELD: &str = "bit-field";
+
 /// `int`, the type of most literals.
 pub const INT: Base = integer(32, true, "int");
 /// `unsigned int`, the type of dim3's members.

@@ -242,16 +242,8 @@ pub fn real(value: f64, single: bool) -> Value {
 
 /// An integer as a type of so many bits holds it.
 pub fn wrapped(value: i128, bits: u8, signed: bool) -> Data {
-    let value = match (bits, signed) {
-        (8, true) => value as i8 as i128,
-        (8, false) => value as u8 as i128,
-        (16, true) => value as i16 as i128,
-        (16, false) => value as u16 as i128,
-        (32, true) => value as i32 as i128,
-        (32, false) => value as u32 as i128,
-        (64, true) => value as i64 as i128,
-        (64, false) => value as u64 as i128,
-        _ => value & 1,
-    };
-    Data::Integer { value, bits, signed }
+    let width = u32::from(bits.clamp(1, 64));
+    let low = value & ((1i128 << width) - 1);
+    let negative = signed && low >> (width - 1) == 1;
+    Data::Integer { value: if negative { low - (1i128 << width) } else { low }, bits, signed }
 }
