@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Our CUDA headers, by the name under which heat.cu may include them.
-const HEADERS: [(&str, &str); 11] = [
+const HEADERS: [(&str, &str); 12] = [
     ("cuda_runtime.h", include_str!("cuda_on_host/cuda_runtime.h")),
     ("math_constants.h", include_str!("cuda_on_host/math_constants.h")),
     ("hg_math.h", include_str!("cuda_on_host/hg_math.h")),
@@ -16,11 +16,12 @@ const HEADERS: [(&str, &str); 11] = [
     ("cuda_pipeline.h", include_str!("cuda_on_host/cuda_pipeline.h")),
     ("hg_assert.h", include_str!("cuda_on_host/hg_assert.h")),
     ("hg_views.h", include_str!("cuda_on_host/hg_views.h")),
+    ("hg_target.h", include_str!("cuda_on_host/hg_target.h")),
     ("hg_async.h", include_str!("cuda_on_host/hg_async.h")),
 ];
 
 /// Headers of the toolkit by the one of ours that stands for them.
-const ALIASES: [(&str, &[&str]); 5] = [
+const ALIASES: [(&str, &[&str]); 6] = [
     (
         "cuda_runtime.h",
         &[
@@ -47,6 +48,7 @@ const ALIASES: [(&str, &[&str]); 5] = [
         "cooperative_groups.h",
         &["cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"],
     ),
+    ("hg_target.h", &["nv/target"]),
     ("hg_views.h", &["cuda/std/span", "cuda/std/mdspan"]),
     ("hg_async.h", &["cuda/barrier", "cuda/pipeline", "cuda/version", "cuda_awbarrier.h"]),
 ];
