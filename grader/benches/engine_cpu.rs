@@ -101,6 +101,7 @@ impl Kernel {
             keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
+            order: None,
             shortcuts: true,
         };
         criterion.bench_function(name, |bencher| {

@@ -1,6 +1,6 @@
 //! heat.cu for the host: preprocessed with our own CUDA headers, rewritten, and built twice by g++.
 //!
-//! *fast* has no hooks. *checked* calls a hook before every access (`-fsanitize=thread`, bounds and alignment, with our own
+//! *fast* has no hooks. *checked* calls a hook before every access (`-fsanitize=thread`, bounds, alignment and others, with our own
 //! answers instead of the sanitizers' libraries). Both are optimised: at -O0 a source's repeated reads would be counted as
 //! often as they are written, which no GPU compiler does.
 
@@ -81,7 +81,7 @@ const CHECKED: [&str; 16] = [
     "-fno-optimize-sibling-calls",
     "-fsanitize=thread",
     "--param=tsan-instrument-func-entry-exit=0",
-    "-fsanitize=bounds,alignment",
+    "-fsanitize=bounds,alignment,shift-exponent,float-cast-overflow,object-size",
     "-S",
     "-fdump-tree-tsan-lineno-uid=checked.tsan",
 ];

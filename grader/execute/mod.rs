@@ -47,6 +47,9 @@ pub struct Trial {
     pub writers_of: Option<Window>,
     /// Whether it is wanted how often the first launch reads each cell; needs [`Watch::Full`].
     pub cell_reads: bool,
+    /// What the order is drawn from in which the threads of each block run, and blocks run backwards then; in the order of
+    /// their numbers when `None`. Engine cpu.
+    pub order: Option<u64>,
     /// What the program's variables hold before the first launch; as they are when `None`. Engine cpu.
     pub state: Option<Arc<DeviceState>>,
     /// After which kept launches the program's variables are wanted as well; engine cpu, [`Watch::Fast`].

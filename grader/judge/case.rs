@@ -417,6 +417,7 @@ impl<'a> Case<'a> {
             keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
+            order: None,
             shortcuts: self.trial.shortcuts,
         };
         Request { program: Program::Reference, on: self.outcome.planned.on, trial, fresh: false }

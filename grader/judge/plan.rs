@@ -88,6 +88,8 @@ pub struct Planned {
     /// Whether the words that those launches read are counted too, and those of the first one to tell them by. The last two
     /// of them are watched as well.
     pub counts_spots: bool,
+    /// Whether an order is drawn in which threads and blocks run.
+    pub any_order: bool,
     /// What the initial grid is drawn from.
     pub seed: u64,
 }
@@ -110,6 +112,7 @@ impl Planned {
             keep_state: if self.counts_spots { self.spots.iter().map(|spot| spot - 1).collect() } else { Vec::new() },
             writers_of: None,
             cell_reads: self.kind == Kind::Hazards && self.watch == Watch::Full,
+            order: self.any_order.then_some(self.seed),
             shortcuts: true,
         }
     }
@@ -218,7 +221,11 @@ impl List {
         let (seed, attributable) = (self.random.next_u64(), self.attributable);
         let launches = keep.last().copied().unwrap_or(1);
         let (keep, spots, counts_spots) = (keep.to_vec(), Vec::new(), false);
-        self.all.push(Planned { kind, n, r, launches, watch, on, attributable, keep, spots, counts_spots, seed });
+        // The first trial runs threads in the order of their numbers: what it finds is where a learner looks first.
+        let any_order = matches!(kind, Kind::Hazards | Kind::Sharp) && !self.all.is_empty();
+        let planned =
+            Planned { kind, n, r, launches, watch, on, attributable, keep, spots, counts_spots, any_order, seed };
+        self.all.push(planned);
         self.all.last_mut().expect("a trial was just added")
     }
 }

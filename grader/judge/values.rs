@@ -3,6 +3,7 @@
 use super::Seen;
 use super::diagnosis::pattern;
 use super::outcome::{FirstMismatch, Outcome, Writer, Wrong};
+use super::plan::Kind;
 use super::words;
 use crate::execute::{LastWrite, Processor, RunFault};
 use crate::exercise::Exercise;
@@ -37,6 +38,10 @@ fn all_right(seen: &Seen) -> String {
     })
 }
 
+/// Of a trial that comes after a right one.
+const ANY_ORDER: &str = "Threads and blocks ran in a drawn order there, since CUDA promises none; a smaller grid came out right \
+                         with all in the order of their numbers. Does an atomic's result depend on who comes first?";
+
 fn wrong_values(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
     let wrong = outcome.values.as_ref()?;
     let cell = wrong.cells.first;
@@ -58,6 +63,10 @@ fn wrong_values(exercise: &Exercise, outcome: &Outcome) -> Option<Check> {
         check.details.extend(placed(first));
     }
     check.details.extend(pattern::facts(outcome, wrong));
+    let planned = &outcome.planned;
+    if planned.any_order && planned.kind == Kind::Hazards && planned.on == Processor::Cpu {
+        check.details.push(ANY_ORDER.to_owned());
+    }
     Some(check)
 }
 

@@ -61,7 +61,7 @@ pub fn memory(memory: &Memory, n: u32) -> String {
         Memory::SharedRow { name, index, lengths } => {
             format!("shared {name}[{index}] (declared {})", declared(lengths))
         }
-        Memory::Local { name, index } if name.is_empty() => format!("a local array, index {index}"),
+        Memory::Local { name, index } if name.is_empty() => "a word beyond its local array".to_owned(),
         Memory::Local { name, index } => format!("local array {name}[{index}]"),
         Memory::Device { name } => format!("device variable {name}"),
         Memory::Constant { name } => format!("constant variable {name}"),

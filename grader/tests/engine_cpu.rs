@@ -56,6 +56,7 @@ fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
         keep_state: Vec::new(),
         writers_of: None,
         cell_reads: false,
+        order: None,
         shortcuts: true,
     }
 }

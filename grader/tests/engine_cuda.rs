@@ -97,6 +97,7 @@ fn trial(n: usize, launches: u32, watch: Watch) -> Trial {
         keep_state: Vec::new(),
         writers_of: None,
         cell_reads: false,
+        order: None,
         shortcuts: true,
     }
 }

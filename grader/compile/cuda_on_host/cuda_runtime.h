@@ -104,7 +104,7 @@ static constexpr int warpSize = 32;
 // ---- hooks: answered by grader/execute/cpu through the table in hooks.inc ------------------------------------------
 extern "C" {
 void hg_sync_threads(unsigned site);
-void hg_split(unsigned what);
+unsigned hg_split(unsigned what, unsigned token);
 int hg_sync_reduce(unsigned site, int operation, int value);
 const unsigned long long* hg_warp_exchange(unsigned mask, unsigned long long value, unsigned line);
 unsigned hg_active_mask();
@@ -112,6 +112,7 @@ void hg_copy_issue(void* to, const void* from, size_t bytes, size_t zero_fill);
 void hg_copy_commit();
 void hg_copy_land(unsigned newest_left);
 void hg_atomic(const void* address, size_t bytes);
+unsigned hg_memory_of(const void* address);
 // why: 0 the kernel asked for it, 1 an assertion, 2 a misaligned asynchronous copy, 3 an assumption
 [[noreturn]] void hg_trap(int why);
 [[noreturn]] void hg_unsupported(const char* construct);
@@ -124,6 +125,13 @@ unsigned long long hg_clock();
 #define HG_WAITS 0u
 #define HG_ARRIVES 1u
 #define HG_ARRIVES_AND_WAITS 2u
+
+// In the line of a warp operation that orders no memory. CUDA's guide says so of shuffles, votes, matches and reductions; only
+// __syncwarp orders it.
+#define HG_UNORDERED 0x80000000u
+// Behind the values of a warp operation: which lanes took part, and the value of no lane.
+#define HG_LANES 32
+#define HG_NO_LANE 33u
 
 // The thread's number in its block, x fastest.
 HG_DEVICE unsigned hg_block_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
@@ -201,38 +209,47 @@ HG_DEVICE T hg_from_bits(unsigned long long bits) {
     return value;
 }
 HG_DEVICE unsigned hg_lane() { return hg_block_rank() & 31u; }
-// Whose value a lane gets from a shuffle.
+// The values of all lanes, for what orders no memory.
+HG_DEVICE const unsigned long long* hg_warp_values(unsigned mask, unsigned long long value, unsigned line) {
+    return hg_warp_exchange(mask, value, line | HG_UNORDERED);
+}
+HG_DEVICE bool hg_is_width(int width) { return 0 < width && width <= 32 && (width & (width - 1)) == 0; }
+// Whose value a lane gets from a shuffle: nobody's where CUDA leaves undefined what a width means.
 HG_DEVICE unsigned hg_lane_of(unsigned lane, int source, int width = 32) {
+    if (!hg_is_width(width)) return HG_NO_LANE;
     const unsigned inner = static_cast<unsigned>(width - 1);
     return (lane & ~inner) | (static_cast<unsigned>(source) & inner);
 }
 HG_DEVICE unsigned hg_lane_up(unsigned lane, unsigned delta, int width = 32) {
+    if (!hg_is_width(width)) return HG_NO_LANE;
     delta &= 31u;  // the hardware looks at five bits
     return (lane & static_cast<unsigned>(width - 1)) >= delta ? lane - delta : lane;
 }
 HG_DEVICE unsigned hg_lane_down(unsigned lane, unsigned delta, int width = 32) {
+    if (!hg_is_width(width)) return HG_NO_LANE;
     delta &= 31u;
     return (lane & static_cast<unsigned>(width - 1)) + delta < static_cast<unsigned>(width) ? lane + delta : lane;
 }
 HG_DEVICE unsigned hg_lane_xor(unsigned lane, int bits, int width = 32) {
+    if (!hg_is_width(width)) return HG_NO_LANE;
     const unsigned from = lane ^ (static_cast<unsigned>(bits) & 31u), group = ~static_cast<unsigned>(width - 1);
     return (from & group) <= (lane & group) ? from : lane;
 }
 template <class T>
 HG_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32, unsigned line = __builtin_LINE()) {
-    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_of(hg_lane(), source, width)]);
+    return hg_from_bits<T>(hg_warp_values(mask, hg_bits(value), line)[hg_lane_of(hg_lane(), source, width)]);
 }
 template <class T>
 HG_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, unsigned line = __builtin_LINE()) {
-    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_up(hg_lane(), delta, width)]);
+    return hg_from_bits<T>(hg_warp_values(mask, hg_bits(value), line)[hg_lane_up(hg_lane(), delta, width)]);
 }
 template <class T>
 HG_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, unsigned line = __builtin_LINE()) {
-    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_down(hg_lane(), delta, width)]);
+    return hg_from_bits<T>(hg_warp_values(mask, hg_bits(value), line)[hg_lane_down(hg_lane(), delta, width)]);
 }
 template <class T>
 HG_DEVICE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, unsigned line = __builtin_LINE()) {
-    return hg_from_bits<T>(hg_warp_exchange(mask, hg_bits(value), line)[hg_lane_xor(hg_lane(), bits, width)]);
+    return hg_from_bits<T>(hg_warp_values(mask, hg_bits(value), line)[hg_lane_xor(hg_lane(), bits, width)]);
 }
 
 // The same where a block runs as loops (thread_loops/warp.rs): every thread has laid its value down before one takes any.
@@ -248,14 +265,14 @@ HG_DEVICE void hg_warp_gives(unsigned thread, unsigned mask, T value) {
 template <int Slot, class T>
 HG_DEVICE T hg_warp_takes(unsigned thread, unsigned lane, T*) {
     const unsigned from = (thread & ~31u) | lane;
-    if (from >= hg_block_threads()) hg_warp_exchange(0, 0, 0);
+    if (lane > 31 || from >= hg_block_threads()) hg_warp_exchange(0, 0, 0);
     return hg_kept<-1 - Slot, T>()[from];
 }
 HG_DEVICE unsigned __ballot_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) {
-    const unsigned long long* all = hg_warp_exchange(mask, predicate != 0, line);
+    const unsigned long long* all = hg_warp_values(mask, predicate != 0, line);
     unsigned votes = 0;
     for (unsigned lane = 0; lane < 32; ++lane)
-        if ((mask >> lane & 1u) && all[lane]) votes |= 1u << lane;
+        if ((all[HG_LANES] >> lane & 1u) && all[lane]) votes |= 1u << lane;
     return votes;
 }
 HG_DEVICE int __any_sync(unsigned mask, int predicate, unsigned line = __builtin_LINE()) { return __ballot_sync(mask, predicate, line) != 0; }
@@ -362,7 +379,7 @@ HG_DEVICE double __uint2double_rn(unsigned a) { return a; }
 HG_DEVICE double __ll2double_rn(long long a) { return static_cast<double>(a); }
 HG_DEVICE double __ull2double_rn(unsigned long long a) { return static_cast<double>(a); }
 HG_DEVICE float __fdividef(float a, float b) { return a / b; }
-HG_DEVICE float __saturatef(float a) { return a < 0.0f ? 0.0f : a > 1.0f ? 1.0f : a; }
+HG_DEVICE float __saturatef(float a) { return a > 0.0f ? a < 1.0f ? a : 1.0f : 0.0f; }
 HG_DEVICE int __float_as_int(float a) { return hg_from_bits<int>(hg_bits(a)); }
 HG_DEVICE unsigned __float_as_uint(float a) { return hg_from_bits<unsigned>(hg_bits(a)); }
 HG_DEVICE float __int_as_float(int a) { return hg_from_bits<float>(hg_bits(a)); }
@@ -376,12 +393,19 @@ HG_DEVICE constexpr void hg_assumed(bool holds) {
 }
 #define __builtin_assume(...) hg_assumed(bool(__VA_ARGS__))
 #define __assume(...) hg_assumed(bool(__VA_ARGS__))
-template <class T> HG_DEVICE bool __isGlobal(const T*) { return true; }
+// In which memory an address lies: grader/execute/cpu/lane.rs.
+HG_DEVICE unsigned __isGlobal(const void* p) { return hg_memory_of(p) == 1; }
+HG_DEVICE unsigned __isShared(const void* p) { return hg_memory_of(p) == 2; }
+HG_DEVICE unsigned __isLocal(const void* p) { return hg_memory_of(p) == 3; }
+HG_DEVICE unsigned __isConstant(const void* p) { return hg_memory_of(p) == 4; }
 
-// ::min and ::max of every arithmetic pair, as CUDA has them. The plain overloads win over std's templates.
+// ::min and ::max of every arithmetic pair, as CUDA has them: of a number and none (NaN), the number. The plain overloads win
+// over std's templates.
+template <class T> HG_DEVICE constexpr T hg_least(T a, T b) { return b < a || a != a ? b : a; }
+template <class T> HG_DEVICE constexpr T hg_most(T a, T b) { return a < b || a != a ? b : a; }
 #define HG_EXTREMES(T)                                                                                               \
-    HG_DEVICE constexpr T min(T a, T b) { return b < a ? b : a; }                                                    \
-    HG_DEVICE constexpr T max(T a, T b) { return a < b ? b : a; }
+    HG_DEVICE constexpr T min(T a, T b) { return hg_least(a, b); }                                                   \
+    HG_DEVICE constexpr T max(T a, T b) { return hg_most(a, b); }
 HG_EXTREMES(int)
 HG_EXTREMES(unsigned)
 HG_EXTREMES(long)
@@ -392,9 +416,9 @@ HG_EXTREMES(float)
 HG_EXTREMES(double)
 #undef HG_EXTREMES
 template <class A, class B, class = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>>>
-HG_DEVICE constexpr std::common_type_t<A, B> min(A a, B b) { return static_cast<std::common_type_t<A, B>>(b) < static_cast<std::common_type_t<A, B>>(a) ? b : a; }
+HG_DEVICE constexpr std::common_type_t<A, B> min(A a, B b) { return hg_least<std::common_type_t<A, B>>(a, b); }
 template <class A, class B, class = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>>>
-HG_DEVICE constexpr std::common_type_t<A, B> max(A a, B b) { return static_cast<std::common_type_t<A, B>>(a) < static_cast<std::common_type_t<A, B>>(b) ? b : a; }
+HG_DEVICE constexpr std::common_type_t<A, B> max(A a, B b) { return hg_most<std::common_type_t<A, B>>(a, b); }
 HG_DEVICE unsigned umin(unsigned a, unsigned b) { return b < a ? b : a; }
 HG_DEVICE unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 

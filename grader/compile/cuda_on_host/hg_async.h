@@ -26,15 +26,17 @@ HG_DEVICE bool hg_is_own(const void* object) {
 template <thread_scope Scope>
 class barrier {
 public:
-    struct arrival_token {};
+    // Which arrival of the thread's it is.
+    struct arrival_token {
+        unsigned number;
+    };
     barrier() = default;
     HG_DEVICE arrival_token arrive(ptrdiff_t arrivals = 1) {
         if (arrivals != 1) hg_unsupported("a cuda::barrier at which one thread arrives for several");
-        hg_split(HG_ARRIVES);
-        return {};
+        return {hg_split(HG_ARRIVES, 0)};
     }
-    HG_DEVICE void wait(arrival_token&&, unsigned line = __builtin_LINE()) const {
-        hg_split(HG_WAITS);
+    HG_DEVICE void wait(arrival_token&& token, unsigned line = __builtin_LINE()) const {
+        hg_split(HG_WAITS, token.number);
         hg_land();
         hg_sync_threads(line | HG_WHOLE_BLOCK);
     }
@@ -46,7 +48,7 @@ public:
         hg_async_wait(0);
     }
     HG_DEVICE void arrive_and_wait(unsigned line = __builtin_LINE()) {
-        hg_split(HG_ARRIVES_AND_WAITS);
+        hg_split(HG_ARRIVES_AND_WAITS, 0);
         hg_land();
         hg_sync_threads(line | HG_WHOLE_BLOCK);
     }

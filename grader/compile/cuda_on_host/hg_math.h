@@ -158,23 +158,26 @@ HG_DEVICE unsigned long long ullmax(unsigned long long a, unsigned long long b) 
 // The lanes that have the same bits.
 template <class T>
 HG_DEVICE unsigned __match_any_sync(unsigned mask, T value, unsigned line = __builtin_LINE()) {
-    const unsigned long long own = hg_bits(value), *all = hg_warp_exchange(mask, own, line);
+    const unsigned long long own = hg_bits(value), *all = hg_warp_values(mask, own, line);
     unsigned same = 0;
     for (unsigned lane = 0; lane < 32; ++lane)
-        if ((mask >> lane & 1u) && all[lane] == own) same |= 1u << lane;
+        if ((all[HG_LANES] >> lane & 1u) && all[lane] == own) same |= 1u << lane;
     return same;
 }
 template <class T>
 HG_DEVICE unsigned __match_all_sync(unsigned mask, T value, int* all, unsigned line = __builtin_LINE()) {
-    *all = __match_any_sync(mask, value, line) == mask;
-    return *all ? mask : 0;
+    const unsigned long long own = hg_bits(value), *values = hg_warp_values(mask, own, line);
+    *all = 1;
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if ((values[HG_LANES] >> lane & 1u) && values[lane] != own) *all = 0;
+    return *all ? static_cast<unsigned>(values[HG_LANES]) : 0;
 }
 #define HG_REDUCTION(name, T, expression)                                                                            \
     HG_DEVICE T __reduce_##name##_sync(unsigned mask, T a, unsigned line = __builtin_LINE()) {                       \
-        const unsigned long long* all = hg_warp_exchange(mask, hg_bits(a), line);                                    \
+        const unsigned long long* all = hg_warp_values(mask, hg_bits(a), line);                                      \
         bool first = true;                                                                                           \
         for (unsigned lane = 0; lane < 32; ++lane) {                                                                 \
-            if (!(mask >> lane & 1u)) continue;                                                                      \
+            if (!(all[HG_LANES] >> lane & 1u)) continue;                                                             \
             const T b = hg_from_bits<T>(all[lane]);                                                                  \
             a = first ? b : (expression);                                                                            \
             first = false;                                                                                           \

@@ -19,6 +19,7 @@ pub enum Slot {
     Split = 12,
     Misaligned = 13,
     Print = 14,
+    MemoryOf = 15,
     Read1 = 16,
     Read2 = 17,
     Read4 = 18,
@@ -33,6 +34,8 @@ pub enum Slot {
     WriteRange = 27,
     Memcpy = 28,
     Memset = 29,
+    Shift = 30,
+    Cast = 31,
 }
 
 /// Slots in the table; 8 bytes each.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::arena::{GridMap, Spot};
-use super::lane::MAX_THREADS;
+use super::lane::{MAX_THREADS, MemoryOf};
 use super::object::ObjectMap;
 use super::raw::{RawHazard, Site};
 use super::shadow::{Access, Conflict, Now, Shadow};
@@ -348,6 +348,18 @@ impl Checker {
         }
     }
 
+    /// An access leaves a local array that the compiler sees it in.
+    pub fn beyond_local(&mut self, touch: Touch, standing: &Standing) {
+        // An index that led there is told by its array's name.
+        let index_told = self.pending_index.is_some();
+        self.settle(Some(&touch));
+        if index_told {
+            return;
+        }
+        let memory = Memory::Local { name: String::new(), index: 0 };
+        self.hazard(HazardKind::OutOfRange, memory, touch, standing, None);
+    }
+
     fn touch_grid(&mut self, touch: Touch, spot: Spot, standing: &Standing) {
         if !standing.grids.inside(spot, touch.bytes) {
             self.hazard(HazardKind::OutOfRange, spot.memory(), touch, standing, None);
@@ -415,6 +427,18 @@ impl Checker {
             return report.conflict.map(Found::Race);
         }
         self.shared.write(touch.address, touch.bytes, code, now, touch.kind == TouchKind::Atomic).map(Found::Race)
+    }
+
+    /// In which memory an address of the object's own lies.
+    pub fn memory_of_variable(&self, address: usize) -> MemoryOf {
+        let offset = address.wrapping_sub(self.base) as u64;
+        if self.object.constants.iter().any(|range| range.contains(&offset)) {
+            MemoryOf::Constant
+        } else if offset < self.object.image_bytes {
+            MemoryOf::Global
+        } else {
+            MemoryOf::None
+        }
     }
 
     /// A __constant__ variable: a kernel can only read it, and its words are none of global memory's.

@@ -13,7 +13,7 @@ use crossbeam_channel::RecvTimeoutError;
 use super::message::{Reply, Request, Run};
 use super::object::{ObjectMap, Table};
 use super::process::{self, Event, WorkerProcess};
-use super::raw::{RawFault, RawObservation};
+use super::raw::{MASK_WITHOUT_CALLER, RawFault, RawObservation};
 use super::symbols::Symbols;
 use super::telling::{Raw, Telling};
 use super::yardstick::{LEAST, LONGEST_LAUNCHES, Yardstick};
@@ -317,6 +317,7 @@ impl Loaded {
             keep_state: trial.keep_state.clone(),
             writers_of: trial.writers_of.clone(),
             cell_reads: trial.cell_reads,
+            order: trial.order,
             geometry,
             loops: may_run_loops(trial),
             lanes,
@@ -477,9 +478,12 @@ impl Loaded {
             },
             RawFault::Trap { why, site, actor } => RunFault::Crash {
                 launch,
-                what: match why {
+                what: match *why {
                     1 => "an assertion failed",
                     2 => "misaligned address: an asynchronous copy needs two that are multiples of its size",
+                    MASK_WITHOUT_CALLER => {
+                        "a warp function is called by a lane that its mask lacks, which CUDA leaves undefined"
+                    }
                     3 => "what the kernel tells the compiler to assume (__builtin_assume) does not hold",
                     _ => "a thread trapped",
                 }

@@ -32,7 +32,10 @@ pub fn table(watch: Watch) -> [usize; SLOTS] {
     set(Slot::Clock, clock as *const ());
     set(Slot::OutOfBounds, out_of_bounds as *const ());
     set(Slot::Print, print::print as *const ());
-    set(Slot::Misaligned, misaligned as *const ());
+    set(Slot::Misaligned, type_mismatch as *const ());
+    set(Slot::MemoryOf, memory_of as *const ());
+    set(Slot::Shift, bad_shift as *const ());
+    set(Slot::Cast, bad_cast as *const ());
     set(Slot::Memcpy, memcpy as *const ());
     set(Slot::Memset, memset as *const ());
     match watch {
@@ -158,9 +161,9 @@ extern "C" fn sync_threads(line: u32) {
 }
 
 /// A thread arrives at a barrier whose arrival and wait are apart, or waits there.
-extern "C" fn split(what: u32, code: usize) {
+extern "C" fn split(what: u32, token: u32, code: usize) -> u32 {
     // SAFETY: as above.
-    unsafe { Lane::split(lane::current(), what, code) }
+    unsafe { Lane::split(lane::current(), what, token, code) }
 }
 
 extern "C" fn sync_reduce(line: u32, operation: i32, value: i32) -> i32 {
@@ -168,9 +171,14 @@ extern "C" fn sync_reduce(line: u32, operation: i32, value: i32) -> i32 {
     unsafe { Lane::reduce(lane::current(), line, operation.clamp(0, 2) as usize, value) }
 }
 
-extern "C" fn warp_exchange(mask: u32, value: u64, _line: u32) -> *const u64 {
+extern "C" fn warp_exchange(mask: u32, value: u64, line: u32) -> *const u64 {
     // SAFETY: as above.
-    unsafe { Lane::exchange(lane::current(), mask, value) }
+    unsafe { Lane::exchange(lane::current(), mask, value, line) }
+}
+
+extern "C" fn memory_of(address: usize) -> u32 {
+    // SAFETY: as in `touch`.
+    unsafe { Lane::memory_of_asked(lane::current(), address) as u32 }
 }
 
 extern "C" fn active_mask(site: usize) -> u32 {
@@ -204,6 +212,11 @@ extern "C" fn async_wait(newest_left: u32) {
 }
 
 extern "C" fn atomic(address: usize, bytes: usize, code: usize) {
+    let lane = lane::current();
+    if !lane.is_null() {
+        // SAFETY: called by the running thread on its own stack.
+        unsafe { Lane::before_atomic(lane) };
+    }
     touch(address, bytes, code, TouchKind::Atomic);
 }
 
@@ -268,13 +281,23 @@ struct TypeMismatchData {
     column: u32,
     pointed_to: *const TypeDescriptor,
     log_alignment: u8,
+    /// 0 a load, 1 a store.
+    access: u8,
 }
 
-/// An address is no multiple of what the type of an access is aligned to: a GPU traps there.
-extern "C" fn misaligned(data: *const TypeMismatchData, _address: usize, code: usize) {
+/// An address is no multiple of what the type of an access is aligned to, and a GPU traps there; or the access leaves the
+/// object that the compiler sees it in.
+extern "C" fn type_mismatch(data: *const TypeMismatchData, address: usize, code: usize) {
     let lane = lane::current();
     if lane.is_null() || data.is_null() {
         return;
+    }
+    // SAFETY: the compiler passes its own static data; the lane as in `touch`.
+    unsafe {
+        if (*data).log_alignment == 0 {
+            let kind = if (*data).access & 1 == 0 { TouchKind::Read } else { TouchKind::Write };
+            return (*lane).beyond_object(Touch { address, bytes: 0, code, kind });
+        }
     }
     // SAFETY: the compiler passes its own static data; a kernel thread makes the access on its own stack.
     unsafe {
@@ -284,6 +307,28 @@ extern "C" fn misaligned(data: *const TypeMismatchData, _address: usize, code: u
             actor: (*lane).actor(),
         };
         lane::fail(lane, fault)
+    }
+}
+
+/// A shift by as many bits as the number has, or more, which C++ leaves undefined.
+extern "C" fn bad_shift(_data: *const c_void, _left: u64, _right: u64, code: usize) {
+    undefined("a shift by as many bits as the number has, or by more or less than none: C++ leaves it undefined", code);
+}
+
+/// A number with a fraction became a whole one of a type that has none as large, or NaN did.
+extern "C" fn bad_cast(_data: *const c_void, _value: u64, code: usize) {
+    undefined(
+        "a conversion of NaN, or of a number out of the type's range, to a whole one: C++ leaves it undefined",
+        code,
+    );
+}
+
+/// What comes out is the compiler's choice, so what a GPU would make of it cannot be told.
+fn undefined(construct: &str, code: usize) {
+    let lane = lane::current();
+    if !lane.is_null() {
+        // SAFETY: as in `trap`.
+        unsafe { lane::unsupported(lane, construct, code) }
     }
 }
 

@@ -1,10 +1,12 @@
 //! A lane: one OS thread that runs blocks, one at a time, every CUDA thread of the block a coroutine.
 //!
-//! Threads start in order on one stack until somebody has to wait; only then does the next one get a stack of its own.
+//! Threads start in order on one stack until somebody has to wait; only then does the next one get a stack of its own. CUDA
+//! promises no order, so some trials draw one for each block ([`order`]): what a kernel makes of it differs then.
 //! A kernel without barriers therefore never switches. A waiting thread names a counter and the value it must leave;
 //! whoever completes a barrier or a warp operation moves the counter on, which frees all waiters at once.
 
 mod barrier;
+mod order;
 mod warps;
 
 use std::cell::Cell;
@@ -16,14 +18,14 @@ use anyhow::Result;
 use self::barrier::Barrier;
 use super::abi::KernelFn;
 use super::arena::GridMap;
-use super::checker::{Checker, Standing};
+use super::checker::{Checker, Standing, Touch};
 use super::copies::Copies;
 use super::object::LaneVariables;
 use super::raw::{RawFault, Site};
 use super::stacks::{Stacks, prefetch};
 use super::switch;
 use super::warp::Warp;
-use crate::execute::Actor;
+use crate::execute::{Actor, Watch};
 use crate::submission::Geometry;
 
 /// Most threads a block can have.
@@ -48,8 +50,19 @@ pub fn current() -> *mut Lane {
 /// A counter that nobody moves: what a finished thread waits on.
 static NEVER: u32 = 0;
 
+/// A counter that has left the value of a thread that only lets others go first.
+static LET_OTHERS: u32 = 0;
+
+/// Atomics after which a thread lets others go first: one that asks again and again for what another one is to store would
+/// ask for ever.
+const ATOMICS_IN_A_ROW: u32 = 256;
+/// Atomics of a block that runs as loops, where nobody can go first, after which coroutines run it.
+const ATOMICS_IN_LOOPS: u32 = 1 << 18;
+
 /// One CUDA thread of the running block.
 pub struct Thread {
+    /// Its flat number in the block, x fastest.
+    number: usize,
     /// Saved stack pointer while it waits.
     context: *mut u8,
     /// It waits for as long as the counter holds this value.
@@ -58,6 +71,8 @@ pub struct Thread {
     stack: u32,
     /// It has arrived at a barrier that it has not waited at.
     arrived_ahead: bool,
+    /// How often it has arrived at such barriers.
+    arrivals: u32,
     /// threadIdx as the compiled code holds it, and 0.
     index: [u32; 4],
 }
@@ -74,6 +89,16 @@ pub enum BlockEnd {
     Stopped,
 }
 
+/// A memory, by the number that cuda_runtime.h has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryOf {
+    None = 0,
+    Global = 1,
+    Shared = 2,
+    Local = 3,
+    Constant = 4,
+}
+
 /// One OS thread's share of a launch.
 pub struct Lane {
     /// Where the running thread stands: touched at every hook.
@@ -83,12 +108,20 @@ pub struct Lane {
     /// Where the access that is being looked at returns to in heat.cu's code; 0 when none is. A signal's handler reads it.
     pub asked_from: AtomicUsize,
     count: usize,
+    /// Threads by flat number: threadIdx.
+    indices: Vec<[u32; 4]>,
+    /// The running thread's place in `threads`.
+    current: usize,
     started: usize,
+    /// What the order of a block's threads is drawn from; their own order when `None`.
+    order: Option<u64>,
+    atomics: u32,
     live: usize,
     barrier: Barrier,
+    /// In the order in which they run; a warp's are together.
     threads: Vec<Thread>,
     warps: Vec<Warp>,
-    /// By thread.
+    /// By place in `threads`.
     copies: Vec<Copies>,
     /// Blocks this lane has begun.
     blocks_begun: u64,
@@ -118,11 +151,13 @@ pub struct Arguments {
 impl Lane {
     pub fn new(kernel: KernelFn, variables: LaneVariables, checker: Checker, grids: GridMap) -> Result<Box<Self>> {
         let thread = || Thread {
+            number: 0,
             context: ptr::null_mut(),
             waits_on: &NEVER,
             wait_value: 0,
             stack: 0,
             arrived_ahead: false,
+            arrivals: 0,
             index: [0; 4],
         };
         Ok(Box::new(Self {
@@ -131,7 +166,11 @@ impl Lane {
             checker,
             asked_from: AtomicUsize::new(0),
             count: 0,
+            indices: vec![[0; 4]; MAX_THREADS],
+            current: 0,
             started: 0,
+            order: None,
+            atomics: 0,
             live: 0,
             barrier: Barrier::default(),
             threads: (0..MAX_THREADS).map(|_| thread()).collect(),
@@ -158,17 +197,25 @@ impl Lane {
     }
 
     /// Gets ready for blocks of this shape.
-    pub fn begin_launch(&mut self, geometry: Geometry, arguments: Arguments, grids: GridMap, loops: Option<KernelFn>) {
+    pub fn begin_launch(
+        &mut self,
+        (geometry, order): (Geometry, Option<u64>),
+        arguments: Arguments,
+        grids: GridMap,
+        loops: Option<KernelFn>,
+    ) {
         self.loops = loops;
+        self.order = order;
         self.geometry = geometry;
         self.arguments = arguments;
         self.standing =
             Standing { grids, block: 0, thread: 0, dynamic: geometry.shared as usize, n: arguments.n as usize };
         let [x, y, z] = geometry.block;
         self.count = (x * y * z) as usize;
-        for (flat, thread) in self.threads.iter_mut().take(self.count).enumerate() {
-            let flat = flat as u32;
-            thread.index = [flat % x, flat / x % y, flat / (x * y), 0];
+        for (number, thread) in self.threads.iter_mut().take(self.count).enumerate() {
+            let flat = number as u32;
+            self.indices[number] = [flat % x, flat / x % y, flat / (x * y), 0];
+            (thread.number, thread.index) = (number, self.indices[number]);
         }
         self.variables.set_shape(geometry.block, geometry.grid);
     }
@@ -182,6 +229,7 @@ impl Lane {
         if self.loops.is_some() {
             return self.run_loops();
         }
+        self.draw_order();
         self.barrier.begin_block();
         for warp in &mut self.warps[..self.count.div_ceil(32)] {
             warp.reset();
@@ -202,7 +250,7 @@ impl Lane {
 
     /// Runs one block as loops over its threads, on a coroutine's stack, which it can be abandoned on.
     fn run_loops(&mut self) -> BlockEnd {
-        self.end = BlockEnd::Done;
+        (self.end, self.atomics) = (BlockEnd::Done, 0);
         let (stack, top) = self.stacks.take();
         self.variables.set_thread(NO_THREAD);
         self.started = 1;
@@ -232,7 +280,7 @@ impl Lane {
     }
 
     pub fn actor_of(&self, thread: usize) -> Actor {
-        let [x, y, z, _] = self.threads[thread].index;
+        let [x, y, z, _] = self.indices[thread];
         Actor { block: self.block, thread: [x, y, z] }
     }
 
@@ -248,13 +296,13 @@ impl Lane {
 
     /// Whether an address in the stacks lies in the running thread's own.
     pub fn is_own_local(&self, address: usize) -> bool {
-        self.stacks.holds(self.threads[self.standing.thread].stack, address)
+        self.stacks.holds(self.threads[self.current].stack, address)
     }
 
     /// Whose local memory an address in the stacks is; `None` where that thread has ended.
     pub fn local_owner(&self, address: usize) -> Option<usize> {
         let is_of = |thread: &Thread| self.stacks.holds(thread.stack, address) && !ptr::eq(thread.waits_on, &NEVER);
-        self.threads[..self.started].iter().position(is_of)
+        self.threads[..self.started].iter().find(|thread| is_of(thread)).map(|thread| thread.number)
     }
 
     /// The running thread's asynchronous copies.
@@ -265,12 +313,45 @@ impl Lane {
     pub unsafe fn copies(&mut self) -> &mut Copies {
         // SAFETY: the caller's word.
         unsafe { Self::needs_coroutines(self) };
-        self.copies[self.standing.thread].of_block(self.blocks_begun)
+        self.copies[self.current].of_block(self.blocks_begun)
     }
 
     /// Whether an address lies in the values of a warp operation, which the CUDA headers read.
     pub fn in_exchange(&self, address: usize) -> bool {
-        self.warps[self.standing.thread / 32].holds(address)
+        self.warps[self.current / 32].holds(address)
+    }
+
+    /// The compiler saw that an access leaves its object. Where that is a local one nobody else would see it.
+    pub fn beyond_object(&mut self, touch: Touch) {
+        if self.checker.watch == Watch::Full && self.stacks.contain(touch.address) {
+            let standing = self.standing;
+            self.checker.beyond_local(touch, &standing);
+        }
+    }
+
+    /// The answer to a kernel's question.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    pub unsafe fn memory_of_asked(lane: *mut Self, address: usize) -> MemoryOf {
+        // SAFETY: the caller's word; what threads keep is elsewhere in a block that runs as loops.
+        unsafe {
+            Self::needs_coroutines(lane);
+            (*lane).memory_of(address)
+        }
+    }
+
+    /// In which of CUDA's memories an address lies.
+    pub fn memory_of(&self, address: usize) -> MemoryOf {
+        if self.stacks.contain(address) {
+            MemoryOf::Local
+        } else if self.variables.in_segment(address) {
+            MemoryOf::Shared
+        } else if self.standing.grids.spot(address).is_some() {
+            MemoryOf::Global
+        } else {
+            self.checker.memory_of_variable(address)
+        }
     }
 
     /// Whether a block is running on this lane.
@@ -278,9 +359,13 @@ impl Lane {
         self.started > 0
     }
 
-    fn set_current(&mut self, thread: usize) {
-        self.standing.thread = thread;
-        self.variables.set_thread(self.threads[thread].index);
+    /// Makes the thread at a place in `threads` the running one.
+    #[inline(always)]
+    fn set_current(&mut self, place: usize) {
+        self.current = place;
+        let thread = &self.threads[place];
+        self.standing.thread = thread.number;
+        self.variables.set_thread(thread.index);
     }
 
     /// Starts the next thread that has not run yet on a stack of its own.
@@ -288,7 +373,7 @@ impl Lane {
         let (stack, top) = self.stacks.take();
         self.set_current(self.started);
         self.started += 1;
-        self.threads[self.standing.thread].stack = stack;
+        self.threads[self.current].stack = stack;
         // SAFETY: the stack was free and is large enough for the first frame.
         unsafe { switch::prepare(top, thread_main) }
     }
@@ -300,7 +385,7 @@ impl Lane {
         if self.started < self.count {
             return Some(self.start_next());
         }
-        let mut next = self.standing.thread;
+        let mut next = self.current;
         for _ in 0..self.count {
             next += 1;
             if next == self.count {
@@ -335,7 +420,7 @@ impl Lane {
     unsafe fn wait(lane: *mut Self, counter: *const u32, value: u32, choose: fn(&mut Self) -> Option<*mut u8>) {
         // SAFETY: one OS thread owns the lane; no reference to it is held across the switch.
         unsafe {
-            let waiting = (*lane).standing.thread;
+            let waiting = (*lane).current;
             let thread = &raw mut (&mut (*lane).threads)[waiting];
             (*thread).waits_on = counter;
             (*thread).wait_value = value;
@@ -345,6 +430,45 @@ impl Lane {
             match choose(&mut *lane) {
                 Some(next) => switch::switch(&raw mut (*thread).context, next),
                 None => Self::stop(lane, BlockEnd::Deadlock),
+            }
+        }
+    }
+
+    /// The running thread is about to make an atomic access.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    pub unsafe fn before_atomic(lane: *mut Self) {
+        // SAFETY: as for `wait`.
+        unsafe {
+            (*lane).atomics = (*lane).atomics.wrapping_add(1);
+            if (*lane).loops.is_some() {
+                if (*lane).atomics > ATOMICS_IN_LOOPS {
+                    Self::needs_coroutines(lane);
+                }
+            } else if (*lane).atomics.is_multiple_of(ATOMICS_IN_A_ROW) {
+                Self::let_others(lane);
+            }
+        }
+    }
+
+    /// Lets other threads go first, if there are any that can.
+    ///
+    /// # Safety
+    /// Called on the running thread's own stack.
+    unsafe fn let_others(lane: *mut Self) {
+        // SAFETY: as for `wait`.
+        unsafe {
+            let waiting = (*lane).current;
+            let thread = &raw mut (&mut (*lane).threads)[waiting];
+            // Nobody chooses it now, and whoever it is that goes on may choose it later.
+            (*thread).waits_on = &NEVER;
+            (*thread).wait_value = NEVER;
+            let next = (&mut *lane).choose();
+            (*thread).waits_on = &LET_OTHERS;
+            (*thread).wait_value = LET_OTHERS + 1;
+            if let Some(next) = next {
+                switch::switch(&raw mut (*thread).context, next);
             }
         }
     }
@@ -367,11 +491,11 @@ impl Lane {
     #[inline(always)]
     fn retire(&mut self) -> Option<BlockEnd> {
         let (warp, lane_bit) = (self.standing.thread / 32, self.standing.thread % 32);
-        self.threads[self.standing.thread].waits_on = &NEVER;
-        self.threads[self.standing.thread].wait_value = NEVER;
+        let thread = &mut self.threads[self.current];
+        (thread.waits_on, thread.wait_value) = (&NEVER, NEVER);
         self.live -= 1;
         let end = self.leave_barrier();
-        self.warps[warp].retire(lane_bit);
+        self.warps[self.current / 32].retire(lane_bit, |lanes| self.checker.warp_synced(warp, lanes));
         end
     }
 }
@@ -392,13 +516,13 @@ unsafe extern "C" fn thread_main() -> ! {
             }
             let this = &mut *lane;
             if this.started < this.count {
-                let stack = this.threads[this.standing.thread].stack;
+                let stack = this.threads[this.current].stack;
                 this.set_current(this.started);
                 this.started += 1;
-                this.threads[this.standing.thread].stack = stack;
+                this.threads[this.current].stack = stack;
                 continue;
             }
-            let stack = this.threads[this.standing.thread].stack;
+            let stack = this.threads[this.current].stack;
             if this.live == 0 {
                 this.stacks.give(stack);
                 Lane::stop(lane, BlockEnd::Done);

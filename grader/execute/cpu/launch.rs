@@ -258,7 +258,7 @@ impl Pace<'_> {
 fn work(lane: &mut Lane, run: &Run, shared: &Shared) {
     let plan = shared.plan();
     lane.checker.begin_launch(plan.launch, run.geometry.block, run.geometry.grid);
-    lane.begin_launch(run.geometry, plan.arguments, plan.grids, plan.loops);
+    lane.begin_launch((run.geometry, run.order), plan.arguments, plan.grids, plan.loops);
     let [x, y, z] = run.geometry.grid.map(u64::from);
     let blocks = x * y * z;
     while !shared.stop.load(Ordering::Relaxed) {
@@ -266,7 +266,9 @@ fn work(lane: &mut Lane, run: &Run, shared: &Shared) {
         if first >= blocks {
             break;
         }
-        for block in first..(first + CHUNK).min(blocks) {
+        for turn in first..(first + CHUNK).min(blocks) {
+            // CUDA promises no order of blocks either.
+            let block = if run.order.is_some() { blocks - 1 - turn } else { turn };
             let index = [block % x, block / x % y, block / (x * y)].map(|part| part as u32);
             let end = lane.run_block(index);
             if lane.stacks().unguarded() {

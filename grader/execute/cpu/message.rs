@@ -34,6 +34,7 @@ pub struct Run {
     pub keep_state: Vec<u32>,
     pub writers_of: Option<Window>,
     pub cell_reads: bool,
+    pub order: Option<u64>,
     pub geometry: Geometry,
     /// Whether blocks may run as loops over their threads.
     pub loops: bool,

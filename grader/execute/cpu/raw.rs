@@ -29,6 +29,9 @@ pub struct RawHazard {
     pub count: u64,
 }
 
+/// Why a thread traps, beside what cuda_runtime.h has numbers for.
+pub const MASK_WITHOUT_CALLER: i32 = 16;
+
 /// What ended a run early, as the worker saw it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,13 +1,25 @@
 //! Warp operations: shuffles, votes and `__syncwarp` are one exchange of a value a lane among the lanes of a mask.
 
+/// Behind the lanes' values: which lanes brought one, and what a lane gets that asks for nobody's (cuda_runtime.h).
+const TOOK_PART: usize = 32;
+const NOBODYS: usize = 33;
+
+/// What a lane has that took no part. In each width a number format has it is no number, and as an integer an odd one.
+const NO_VALUE: u64 = 0x7fff_7fff_7fff_7fff;
+
+/// The values of an exchange.
+type Values = [u64; 34];
+
 /// An exchange under way among the lanes of one mask.
 struct Group {
     mask: u32,
     arrived: u32,
+    /// Whether one of them came with what orders no memory.
+    unordered: bool,
     /// Moves on when the exchange completes.
     turn: u32,
     /// Two sets: a fast lane may bring its next value before a slow one has read this one.
-    values: [[u64; 32]; 2],
+    values: [Values; 2],
 }
 
 /// The exchanges of one warp. Groups are boxed: waiting threads hold pointers into them.
@@ -28,11 +40,10 @@ pub struct Ticket {
     /// The lane waits until this counter leaves `value`.
     pub counter: *const u32,
     pub value: u32,
-    /// The 32 values of the exchange, complete once the wait is over.
+    /// The values of the exchange, complete once the wait is over.
     pub values: *const u64,
-    /// Whether this arrival completed the exchange, and the lanes that took part.
-    pub complete: bool,
-    pub mask: u32,
+    /// Lanes whose memory this arrival ordered, because it completed the exchange; 0 when none.
+    pub ordered: u32,
 }
 
 impl Warp {
@@ -41,7 +52,7 @@ impl Warp {
         self.returned = 0;
         self.asking.clear();
         for group in &mut self.groups {
-            group.arrived = 0;
+            (group.arrived, group.unordered) = (0, false);
         }
     }
 
@@ -69,25 +80,28 @@ impl Warp {
         self.with[lane]
     }
 
-    /// `lane` brings `value` to the exchange among `mask` (itself always included).
-    pub fn arrive(&mut self, lane: usize, mask: u32, value: u64, existing: u32) -> Ticket {
-        let mask = (mask & existing) | 1 << lane;
+    /// `lane` brings `value` to the exchange among `mask`, which orders memory or does not.
+    pub fn arrive(&mut self, lane: usize, mask: u32, value: u64, orders: bool) -> Ticket {
         let returned = self.returned;
         let group = self.group(mask);
         let set = group.turn as usize & 1;
         group.values[set][lane] = value;
         group.arrived |= 1 << lane;
+        group.unordered |= !orders;
         let turn = group.turn;
-        let complete = group.finish_if_complete(returned);
-        Ticket { counter: &raw const group.turn, value: turn, values: group.values[set].as_ptr(), complete, mask }
+        let ordered = group.finish_if_complete(returned);
+        Ticket { counter: &raw const group.turn, value: turn, values: group.values[set].as_ptr(), ordered }
     }
 
-    /// `lane` returned from the kernel: nobody waits for it any more.
+    /// `lane` returned from the kernel: nobody waits for it any more. `ordered` gets the lanes whose memory that ordered.
     #[inline(always)]
-    pub fn retire(&mut self, lane: usize) {
+    pub fn retire(&mut self, lane: usize, mut ordered: impl FnMut(u32)) {
         self.returned |= 1 << lane;
         for group in &mut self.groups {
-            group.finish_if_complete(self.returned);
+            let lanes = group.finish_if_complete(self.returned);
+            if lanes != 0 {
+                ordered(lanes);
+            }
         }
     }
 
@@ -95,7 +109,13 @@ impl Warp {
         let position = match self.groups.iter().position(|group| group.mask == mask) {
             Some(position) => position,
             None => {
-                self.groups.push(Box::new(Group { mask, arrived: 0, turn: 0, values: [[0; 32]; 2] }));
+                self.groups.push(Box::new(Group {
+                    mask,
+                    arrived: 0,
+                    unordered: false,
+                    turn: 0,
+                    values: [[NO_VALUE; 34]; 2],
+                }));
                 self.groups.len() - 1
             }
         };
@@ -106,18 +126,25 @@ impl Warp {
     pub fn holds(&self, address: usize) -> bool {
         self.groups.iter().any(|group| {
             let start = group.values.as_ptr() as usize;
-            (start..start + size_of::<[[u64; 32]; 2]>()).contains(&address)
+            (start..start + size_of::<[Values; 2]>()).contains(&address)
         })
     }
 }
 
 impl Group {
-    fn finish_if_complete(&mut self, returned: u32) -> bool {
+    /// Ends the turn when all have come. Gives the lanes whose memory is ordered by that, 0 for none.
+    fn finish_if_complete(&mut self, returned: u32) -> u32 {
         if self.arrived == 0 || self.mask & !returned & !self.arrived != 0 {
-            return false;
+            return 0;
         }
-        self.arrived = 0;
+        let values = &mut self.values[self.turn as usize & 1];
+        for lane in (0..32).filter(|lane| self.arrived >> lane & 1 == 0) {
+            values[lane] = NO_VALUE;
+        }
+        (values[TOOK_PART], values[NOBODYS]) = (u64::from(self.arrived), NO_VALUE);
+        let ordered = if self.unordered { 0 } else { self.mask };
+        (self.arrived, self.unordered) = (0, false);
         self.turn = self.turn.wrapping_add(1);
-        true
+        ordered
     }
 }

@@ -85,6 +85,7 @@ mod tests {
             keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
+            order: None,
             shortcuts: true,
         }
     }

@@ -87,6 +87,7 @@ fn trials(executable: &Path, under: Under, program: Program, sizes: &Sizes) -> R
             keep_state: Vec::new(),
             writers_of: None,
             cell_reads: false,
+            order: None,
             shortcuts: false,
         };
         match runner.run(&trial).map(|seen| seen.fault.is_some()) {

@@ -172,6 +172,7 @@ fn sentence(code: Code, hazard: &Hazard) -> String {
                 let end = if *offset < 0 { "before the start" } else { "past the end" };
                 format!("An index runs {end} of array {name}{at}.")
             }
+            Some(Memory::Local { .. }) => format!("An access runs past the end of a local array{at}."),
             _ => format!("An access reaches outside every grid and array{at}."),
         },
     }

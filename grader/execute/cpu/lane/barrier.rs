@@ -12,6 +12,9 @@ const WHOLE_BLOCK: u32 = 1 << 31;
 /// What is not followed further than that.
 const ARRIVED_ONLY: &str = "a barrier at which some threads arrive and do not wait";
 
+/// What a GPU goes on from at once where the phase of the token is over.
+const OLD_TOKEN: &str = "a wait for another arrival at a barrier than the thread's last one";
+
 /// State of the block's barrier, for `__syncthreads` and its reducing kin.
 #[derive(Default)]
 pub(super) struct Barrier {
@@ -91,35 +94,40 @@ impl Lane {
         }
     }
 
-    /// `what` the running thread does at a barrier whose arrival and wait are apart: 0 waits, 1 arrives, 2 both. Followed under
-    /// full watch only.
+    /// `what` the running thread does at a barrier whose arrival and wait are apart: 0 waits, with the `token` of an arrival,
+    /// 1 arrives and gets one, 2 both. Followed under full watch only.
     ///
     /// # Safety
     /// Called on the running thread's own stack.
-    pub unsafe fn split(lane: *mut Self, what: u32, code: usize) {
+    pub unsafe fn split(lane: *mut Self, what: u32, token: u32, code: usize) -> u32 {
         // SAFETY: as for `arrive`.
         unsafe {
             if (*lane).checker.watch != Watch::Full {
-                return;
+                return 0;
             }
-            let thread = (*lane).standing.thread;
-            let ahead = &mut (&mut (*lane).threads)[thread].arrived_ahead;
-            if what != 0 && *ahead {
+            let thread = (*lane).current;
+            let thread = &mut (&mut (*lane).threads)[thread];
+            if what != 0 && thread.arrived_ahead {
                 unsupported(lane, ARRIVED_ONLY, code);
             }
-            *ahead = what == 1;
+            if what == 0 && !(thread.arrived_ahead && thread.arrivals == token) {
+                unsupported(lane, OLD_TOKEN, code);
+            }
+            thread.arrived_ahead = what == 1;
+            thread.arrivals = thread.arrivals.wrapping_add(u32::from(what != 0));
+            thread.arrivals
         }
     }
 
     /// Whether the running thread has arrived at a barrier that it has not waited at.
     pub fn has_arrived_ahead(&self) -> bool {
-        self.threads[self.standing.thread].arrived_ahead
+        self.threads[self.current].arrived_ahead
     }
 
     /// The running thread has returned: the others wait for one less. Says when the block cannot go on.
     #[inline(always)]
     pub(super) fn leave_barrier(&mut self) -> Option<BlockEnd> {
-        if std::mem::take(&mut self.threads[self.standing.thread].arrived_ahead) {
+        if std::mem::take(&mut self.threads[self.current].arrived_ahead) {
             self.barrier.gone_ahead += 1;
         }
         let opens = self.barrier.arrived > 0 && self.barrier.arrived >= self.live;

@@ -1,18 +1,22 @@
 //! What the lanes of a warp do together: shuffles, votes and `__syncwarp`, and the question who is there.
 
-use super::Lane;
+use super::{Lane, fail};
+use crate::execute::cpu::raw::{MASK_WITHOUT_CALLER, RawFault, Site};
 use crate::execute::cpu::warp::Warp;
 
+/// What a warp operation's line has where it orders no memory (cuda_runtime.h).
+const UNORDERED: u32 = 1 << 31;
+
 impl Lane {
-    /// Threads of the running thread's warp, from and up to.
+    /// Places of the threads of the running thread's warp, from and up to.
     fn warp(&self) -> (usize, usize) {
-        let first = self.standing.thread & !31;
+        let first = self.current & !31;
         (first, (first + 32).min(self.count))
     }
 
-    /// The next thread of the running thread's warp, after it and around, that need not wait; all have been started.
+    /// The place of the next thread of the running thread's warp, after it and around, that need not wait; all have been started.
     fn ready_in_warp(&self) -> Option<usize> {
-        let (current, (first, end)) = (self.standing.thread, self.warp());
+        let (current, (first, end)) = (self.current, self.warp());
         (current + 1..end).chain(first..current).find(|&next| {
             let thread = &self.threads[next];
             // SAFETY: as in `choose`.
@@ -43,20 +47,24 @@ impl Lane {
         if self.warps[..warps].iter_mut().any(Warp::answer) { self.choose() } else { None }
     }
 
-    /// A warp operation of the running thread: see [`Warp::exchange`].
+    /// A warp operation of the running thread, on `line`: see [`Warp::arrive`].
     ///
     /// # Safety
     /// Called on the running thread's own stack.
-    pub unsafe fn exchange(lane: *mut Self, mask: u32, value: u64) -> *const u64 {
+    pub unsafe fn exchange(lane: *mut Self, mask: u32, value: u64, line: u32) -> *const u64 {
         // SAFETY: as for `arrive`.
         unsafe {
             Self::needs_coroutines(lane);
             let this = &mut *lane;
-            let (warp, lane_bit) = (this.standing.thread / 32, this.standing.thread % 32);
-            let existing = this.existing_mask(warp);
-            let ticket = this.warps[warp].arrive(lane_bit, mask, value, existing);
-            if ticket.complete {
-                this.checker.warp_synced(warp, ticket.mask);
+            let (warp, lane_bit) = (this.current / 32, this.standing.thread % 32);
+            if mask >> lane_bit & 1 == 0 {
+                let site = Some(Site::Line(line & !UNORDERED));
+                fail(lane, RawFault::Trap { why: MASK_WITHOUT_CALLER, site, actor: this.actor() });
+            }
+            let mask = mask & this.existing_mask(warp);
+            let ticket = this.warps[warp].arrive(lane_bit, mask, value, line & UNORDERED == 0);
+            if ticket.ordered != 0 {
+                this.checker.warp_synced(this.standing.thread / 32, ticket.ordered);
             }
             Self::wait(lane, ticket.counter, ticket.value, Self::choose_in_warp);
             ticket.values
@@ -78,7 +86,7 @@ impl Lane {
         unsafe {
             Self::needs_coroutines(lane);
             let this = &mut *lane;
-            let (warp, lane_bit) = (this.standing.thread / 32, this.standing.thread % 32);
+            let (warp, lane_bit) = (this.current / 32, this.standing.thread % 32);
             let (counter, value) = this.warps[warp].ask(lane_bit, site);
             // The last one to come answers: a thread that waits cannot be the one that is chosen.
             if this.started >= this.warp().1 && this.ready_in_warp().is_none() {
