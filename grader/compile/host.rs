@@ -39,6 +39,7 @@ const HOOKS_CHECKED: &str = include_str!("cuda_on_host/hooks_checked.inc");
 
 /// As many errors as nvcc reports; thousands take time and tell no more.
 const MOST_ERRORS: &str = "-fmax-errors=100";
+const ERRORS: usize = 100;
 
 /// Flags of both builds. The thread-local model makes an access to shared memory one instruction; strict aliasing is off
 /// because CUDA code reads float arrays as float4; contraction is off so that both builds and the reference round alike.
@@ -106,6 +107,8 @@ pub const UNSEEN_TABLE: &str = "hg_unseen_table.";
 
 /// How often host code is left out before g++'s rejection counts: one missing header shows at a time.
 const LEFT_OUT: usize = 24;
+/// How often that goes on though g++ stops at its largest number of errors.
+const HOPELESS: usize = 3;
 /// For how long host code is left out.
 const LEAVING_OUT: Duration = Duration::from_secs(60);
 
@@ -184,8 +187,9 @@ pub fn build_once(
         text = less;
     }
     let least = if host == HostCode::Kept { HostCode::Dropped } else { HostCode::Least(call) };
+    let mut hopeless = 0;
     for _ in 0..LEFT_OUT {
-        if started.elapsed() > LEAVING_OUT {
+        if started.elapsed() > LEAVING_OUT || hopeless == HOPELESS {
             break;
         }
         let build = build_with(shelf, gxx, &text, call, wanted, least, stop)?;
@@ -197,6 +201,7 @@ pub fn build_once(
             }
             outcome => return Ok(Build { outcome, ..build }),
         };
+        hopeless += usize::from(now.shown.len() + now.more >= ERRORS);
         match host_only::without(&text, &lines_of(&now), name) {
             Some(less) => text = less,
             None => return Ok(Build { outcome: Outcome::Rejected(now), ..build }),
