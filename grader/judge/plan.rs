@@ -221,8 +221,9 @@ impl List {
         let (seed, attributable) = (self.random.next_u64(), self.attributable);
         let launches = keep.last().copied().unwrap_or(1);
         let (keep, spots, counts_spots) = (keep.to_vec(), Vec::new(), false);
-        // The first trial runs threads in the order of their numbers: what it finds is where a learner looks first.
-        let any_order = matches!(kind, Kind::Hazards | Kind::Sharp) && !self.all.is_empty();
+        // The first trial runs threads in the order of their numbers: what it finds is where a learner looks first. Others are
+        // watched too, so that a race is told and not only what comes of it.
+        let any_order = kind == Kind::Hazards && !self.all.is_empty();
         let planned =
             Planned { kind, n, r, launches, watch, on, attributable, keep, spots, counts_spots, any_order, seed };
         self.all.push(planned);

@@ -53,7 +53,7 @@ static NEVER: u32 = 0;
 /// A counter that has left the value of a thread that only lets others go first.
 static LET_OTHERS: u32 = 0;
 
-/// Atomics after which a thread lets others go first: one that asks again and again for what another one is to store would
+/// Atomics in a row after which a thread lets others go first: one that asks again and again for what another one is to store would
 /// ask for ever.
 const ATOMICS_IN_A_ROW: u32 = 256;
 /// Atomics of a block that runs as loops, where nobody can go first, after which coroutines run it.
@@ -115,6 +115,7 @@ pub struct Lane {
     started: usize,
     /// What the order of a block's threads is drawn from; their own order when `None`.
     order: Option<u64>,
+    /// Atomics that the running thread has made since it went on, or a block that runs as loops since it began.
     atomics: u32,
     live: usize,
     barrier: Barrier,
@@ -362,7 +363,7 @@ impl Lane {
     /// Makes the thread at a place in `threads` the running one.
     #[inline(always)]
     fn set_current(&mut self, place: usize) {
-        self.current = place;
+        (self.current, self.atomics) = (place, 0);
         let thread = &self.threads[place];
         self.standing.thread = thread.number;
         self.variables.set_thread(thread.index);

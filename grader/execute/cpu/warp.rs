@@ -148,3 +148,57 @@ impl Group {
         ordered
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(ticket: &Ticket) -> [u64; 34] {
+        // SAFETY: the warp that the ticket is of lives on, and its groups do not move.
+        unsafe { *ticket.values.cast() }
+    }
+
+    #[test]
+    fn a_lane_that_takes_no_part_has_no_value() {
+        let mut warp = Warp::default();
+        warp.arrive(0, 0b101, 7, false);
+        let ticket = warp.arrive(2, 0b101, 9, false);
+        let values = values(&ticket);
+        assert_eq!((values[0], values[1], values[2], values[NOBODYS]), (7, NO_VALUE, 9, NO_VALUE));
+        assert_eq!(values[TOOK_PART], 0b101);
+        assert!(f32::from_bits(NO_VALUE as u32).is_nan() && f64::from_bits(NO_VALUE).is_nan());
+    }
+
+    #[test]
+    fn what_a_lane_brought_before_it_returned_is_no_value_of_a_later_exchange() {
+        let mut warp = Warp::default();
+        for turn in 0..2 {
+            warp.arrive(0, 0b11, turn, false);
+            warp.arrive(1, 0b11, turn, false);
+        }
+        warp.retire(1, |_| panic!("nothing was under way"));
+        let ticket = warp.arrive(0, 0b11, 5, false);
+        let values = values(&ticket);
+        assert_eq!((values[0], values[1], values[TOOK_PART]), (5, NO_VALUE, 0b01));
+    }
+
+    #[test]
+    fn only_what_orders_memory_joins_lanes() {
+        let mut warp = Warp::default();
+        warp.arrive(0, 0b11, 0, true);
+        assert_eq!(warp.arrive(1, 0b11, 0, true).ordered, 0b11);
+        warp.arrive(0, 0b11, 0, true);
+        assert_eq!(warp.arrive(1, 0b11, 0, false).ordered, 0, "one of the two came with a shuffle");
+        warp.arrive(0, 0b11, 0, true);
+        assert_eq!(warp.arrive(1, 0b11, 0, true).ordered, 0b11, "that is forgotten");
+    }
+
+    #[test]
+    fn lanes_are_joined_when_the_last_one_missing_returns() {
+        let (mut warp, mut joined) = (Warp::default(), 0);
+        warp.arrive(0, 0b111, 0, true);
+        warp.arrive(1, 0b111, 0, true);
+        warp.retire(2, |lanes| joined |= lanes);
+        assert_eq!(joined, 0b111);
+    }
+}
