@@ -201,7 +201,7 @@ pub fn build_once(
             }
             outcome => return Ok(Build { outcome, ..build }),
         };
-        hopeless += usize::from(now.shown.len() + now.more >= ERRORS);
+        hopeless += usize::from(now.shown.len() + now.more as usize >= ERRORS);
         match host_only::without(&text, &lines_of(&now), name) {
             Some(less) => text = less,
             None => return Ok(Build { outcome: Outcome::Rejected(now), ..build }),
